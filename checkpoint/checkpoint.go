@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
@@ -12,7 +14,40 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/internal/wirelimit"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/track"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
+
+// Checkpoint is what is known of a camera after a frame. A short one, which comes more often, lacks what is large and
+// changes little: Marked and Last.
+type Checkpoint struct {
+	Camera   string
+	Time     time.Time // when the newest frame came
+	Epoch    uint64
+	Sequence uint64        // of the newest frame
+	PTS      time.Duration // its stream time
+	FPS      float64       // that the camera sends, lately
+
+	// The pictures that the objects were marked on, the oldest first, and the newest with objects in sight, empty if there
+	// is none: annotations with picture as docs/annotations.md has them, JSON.
+	Marked [][]byte
+	Last   []byte
+
+	Objects objects.Table     // all of them lost
+	Tracks  *track.Snapshot   // nil: not known
+	Tracker *tracker.Snapshot // nil: not known
+	Zones   *zones.Snapshot   // nil: not known
+
+	Configured      []byte // SHA-256 of the annotation that the configuration named; empty if it named none
+	ConfiguredZones []byte // the zones and lines of the configuration, JSON
+
+	// Foreign is of another version: its pictures and objects are known, not more.
+	Foreign int
+	// Faults are those of the parts that were left out.
+	Faults []error
+}
 
 // Version is that of the checkpoints that Encode writes.
 const Version = 1
@@ -68,8 +103,8 @@ var coder = sync.OnceValues(func() (c struct {
 	return c, errors.Join(errTo, errFrom)
 })
 
-// Encode returns c as it is stored, with the version of this package.
-func Encode(c *checkpointv1.Checkpoint) ([]byte, error) {
+// pack returns c as it is stored, with the version of this package.
+func pack(c *checkpointv1.Checkpoint) ([]byte, error) {
 	c.Version = Version
 	plain, err := proto.Marshal(c)
 	if err != nil {
@@ -89,8 +124,8 @@ func Encode(c *checkpointv1.Checkpoint) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads what Encode wrote. Of another version it leaves what means the same in all.
-func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
+// unpack reads what pack wrote. Of another version it leaves what means the same in all.
+func unpack(data []byte) (*checkpointv1.Checkpoint, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("checkpoint: %w: %d bytes; want at most %d", ErrDamaged, len(data), MaxBytes)
 	}
@@ -125,6 +160,12 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 		return nil, bad("sequence", "%d, of epoch %d; want at most 2⁶³−1", c.Sequence, c.Epoch)
 	case c.PtsNs < 0 || c.PtsNs > maxPTS:
 		return nil, bad("pts_ns", "%d; want 0 to %d", c.PtsNs, int64(maxPTS))
+	}
+	for i, o := range c.Objects {
+		again := slices.ContainsFunc(c.Objects[:i], func(f *checkpointv1.Object) bool { return f.Id == o.Id })
+		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) || o.Id == 0 || o.Id > mostID || again {
+			return nil, bad("objects", "%d is called %q and has state %d", o.Id, o.Label, o.State)
+		}
 	}
 	if c.Version != Version {
 		c.Tracker, c.Marker, c.Zones = nil, nil, nil

@@ -48,11 +48,11 @@ func small(t testing.TB) *checkpointv1.Checkpoint {
 
 func TestRoundTrip(t *testing.T) {
 	c := small(t)
-	data, err := Encode(c)
+	data, err := pack(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(data)
+	got, err := unpack(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +77,11 @@ func TestTemplatesAreIgnored(t *testing.T) {
 	}
 	c.Tracker.ProtoReflect().SetUnknown(field(4))
 	c.Tracker.Objects[0].ProtoReflect().SetUnknown(field(3))
-	data, err := Encode(c)
+	data, err := pack(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(data)
+	got, err := unpack(data)
 	if err != nil || len(got.Tracker.Objects) != 1 || got.Tracker.Objects[0].Life.GetArea() != 48 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -90,12 +90,12 @@ func TestTemplatesAreIgnored(t *testing.T) {
 // Wherever a byte is another, or the end is missing, that is found out, or nothing has changed.
 func TestDamage(t *testing.T) {
 	c := small(t)
-	data, err := Encode(c)
+	data, err := pack(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	try := func(what string, at int, data []byte) {
-		switch got, err := Decode(data); {
+		switch got, err := unpack(data); {
 		case err == nil && !proto.Equal(got, c):
 			t.Errorf("%s at %d: read as %v", what, at, got)
 		case err != nil && !errors.Is(err, ErrDamaged):
@@ -108,7 +108,7 @@ func TestDamage(t *testing.T) {
 			other[i] ^= flip
 			try("a flipped byte", i, other)
 		}
-		if _, err := Decode(data[:i]); !errors.Is(err, ErrDamaged) {
+		if _, err := unpack(data[:i]); !errors.Is(err, ErrDamaged) {
 			t.Errorf("the first %d of %d bytes: %v; want it damaged", i, len(data), err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode(packed(t, plain)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), ": "+tt.field+": ") {
+		if _, err := unpack(packed(t, plain)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), ": "+tt.field+": ") {
 			t.Errorf("a faulty %s: %v", tt.field, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestAnotherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(packed(t, plain))
+	got, err := unpack(packed(t, plain))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +177,10 @@ func TestLimits(t *testing.T) {
 	if len(bomb) > 1<<16 {
 		t.Fatalf("%d bytes; want a small one that holds much", len(bomb))
 	}
-	if _, err := Decode(bomb); !errors.Is(err, ErrDamaged) || !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+	if _, err := unpack(bomb); !errors.Is(err, ErrDamaged) || !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		t.Errorf("%d bytes of %d: %v", len(bomb), maxUnpacked+1, err)
 	}
-	if _, err := Decode(make([]byte, MaxBytes+1)); !errors.Is(err, ErrDamaged) {
+	if _, err := unpack(make([]byte, MaxBytes+1)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%d bytes: %v", MaxBytes+1, err)
 	}
 	for name, change := range map[string]func(*checkpointv1.Checkpoint){
@@ -189,7 +189,7 @@ func TestLimits(t *testing.T) {
 	} {
 		c := small(t)
 		change(c)
-		if _, err := Encode(c); err == nil {
+		if _, err := pack(c); err == nil {
 			t.Errorf("more %s were written than are read", name)
 		}
 	}
@@ -206,7 +206,7 @@ func TestBombs(t *testing.T) {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
 	}
 	fill := func(part []byte) []byte { return bytes.Repeat(part, 20_000_000/len(part)) }
-	if _, err := Encode(small(t)); err != nil { // what is made once
+	if _, err := pack(small(t)); err != nil { // what is made once
 		t.Fatal(err)
 	}
 	for name, plain := range map[string][]byte{
@@ -225,7 +225,7 @@ func TestBombs(t *testing.T) {
 			plain = append([]byte{0x08, Version}, plain...)
 			data := packed(t, plain)
 			var err error
-			n := memtest.Allocated(func() { _, err = Decode(data) })
+			n := memtest.Allocated(func() { _, err = unpack(data) })
 			if !errors.Is(err, ErrDamaged) || !errors.Is(err, wirelimit.ErrMany) {
 				t.Errorf("error is %v; want too many values", err)
 			}
@@ -285,7 +285,7 @@ func TestManyPixels(t *testing.T) {
 
 // FuzzDecode reads whatever it is given, packed or not, without a panic and without much memory.
 func FuzzDecode(f *testing.F) {
-	data, err := Encode(small(f))
+	data, err := pack(small(f))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func FuzzDecode(f *testing.F) {
 		for unpacked, data := range map[int][]byte{maxUnpacked: data, len(data): packed(t, data)} {
 			var c *checkpointv1.Checkpoint
 			var err error
-			if n := memtest.Allocated(func() { c, err = Decode(data) }); n > mostTaken(unpacked) {
+			if n := memtest.Allocated(func() { c, err = unpack(data) }); n > mostTaken(unpacked) {
 				t.Fatalf("%d bytes took %d MiB of memory; want at most %d", len(data), n>>20, mostTaken(unpacked)>>20)
 			}
 			if err != nil {
@@ -316,12 +316,19 @@ func FuzzDecode(f *testing.F) {
 					}
 				}
 			}
-			again, err := Encode(c)
+			again, err := pack(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Decode(again); err != nil {
+			if _, err := unpack(again); err != nil {
 				t.Fatalf("written again: %v", err)
+			}
+			whole, err := Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Encode(whole); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -9,12 +9,10 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
-
-// FirstID is the id of the first object that is marked; they are not used again.
-const FirstID = annotation.MaxID + 1
 
 // Config tunes a Marker. The zero value takes every default.
 type Config struct {
@@ -51,39 +49,17 @@ const (
 	markFor = 500 * time.Millisecond
 )
 
-// object is one that the tracker follows, or that rests.
-type object struct {
-	id    uint32
-	track uint32 // 0: it has none
-	own   bool   // marked here
-	kept  bool   // by people, though it is own
-	class string // of its track, if it was marked here
-	label string // what it is called
-
-	visible bool
-	box     image.Rectangle // of its last mask
-	resting bool            // its track is lost, and the tracker does not follow it
-	left    bool            // people's, and its track left the picture
-	fresh   bool            // people marked it, at that time
-	marked  time.Duration
-}
-
-// automatic tells whether o was marked here and is nobody's.
-func (o *object) automatic() bool { return o.own && !o.kept }
-
-// A Marker knows the objects of one camera. It belongs to one goroutine.
+// A Marker knows the tracks of one camera. It belongs to one goroutine.
 type Marker struct {
-	cfg     Config
-	nextID  uint32
-	objects []object
-	tracks  *track.Tracker
-	now     []track.Track   // after the last frame
-	about   map[uint32]note // by track
-	time    time.Duration   // of the last frame
-	size    image.Point     // of the pictures
-	camera  features.CameraMotion
-	moves   float64              // the camera's motion of late
-	found   []features.Detection // in the last frame, of classes that have tracks
+	cfg    Config
+	tracks *track.Tracker
+	now    []track.Track   // after the last frame
+	about  map[uint32]note // by track
+	time   time.Duration   // of the last frame
+	size   image.Point     // of the pictures
+	camera features.CameraMotion
+	moves  float64              // the camera's motion of late
+	found  []features.Detection // in the last frame, of classes that have tracks
 }
 
 // note is what is known of a track.
@@ -97,7 +73,7 @@ type note struct {
 // seen finer, as all masks are made of, where no frame waits for the plan of the one before.
 const beginFrames = 1
 
-// New returns a Marker that knows no objects.
+// New returns a Marker that knows no tracks.
 func New(cfg Config) (*Marker, error) {
 	if cfg.MaxObjects < 0 {
 		return nil, fmt.Errorf("marking: %d objects; want 1 or more, or 0 for %d", cfg.MaxObjects, DefaultMaxObjects)
@@ -109,7 +85,7 @@ func New(cfg Config) (*Marker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("marking: %w", err)
 	}
-	return &Marker{cfg: cfg, nextID: FirstID, tracks: tracks, about: map[uint32]note{}}, nil
+	return &Marker{cfg: cfg, tracks: tracks, about: map[uint32]note{}}, nil
 }
 
 // A Frame is what a network detected in one.
@@ -132,24 +108,16 @@ func (f *Frame) sees(box image.Rectangle) bool {
 
 // A Decision is what a frame leads to.
 type Decision struct {
-	// Annotation marks objects in the frame; nil if there is nothing to be marked.
+	// Edits are of objects that end, begin, become dormant or no longer are, and are bound to tracks.
+	Edits []objects.Edit
+	// Annotation marks objects in the frame: those that begin, and those that are no longer dormant; nil if there is
+	// nothing to be marked. If the tracker refuses it, Refuse is to be told.
 	Annotation *annotation.Annotation
-	// Extents are those of the objects that have a track and do not rest, where the frame was looked at.
+	// Extents are those of the objects that have a track and are not dormant, where the frame was looked at.
 	Extents []tracker.Extent
-	// Gone are objects that are none any more, which the tracker is to forget.
-	Gone []Gone
-	// Rest are the ids of lost objects that the tracker is to forget, but that may come back: they are
-	// marked again then.
-	Rest []uint32
 	// Refused is how many tracks did not become objects, because there are too many: Config.MaxObjects of
 	// them, or annotation.MaxFollowed with those of people. Each is told once.
 	Refused int
-}
-
-// Gone is an object that ended.
-type Gone struct {
-	ID     uint32
-	Reason string // for people
 }
 
 // reasons are why tracks end.
@@ -161,81 +129,118 @@ var reasons = map[track.Reason]string{
 	track.Still:       "it does not move, and the detector is not sure of it",
 }
 
-// Step says what f leads to.
-func (m *Marker) Step(f *Frame) (d Decision) {
+// view is what a Marker knows, with the objects that there are.
+type view struct {
+	*Marker
+	objects.Table
+}
+
+// deciding is a view while a decision is made.
+type deciding struct {
+	view
+	Decision
+}
+
+func (d *deciding) edit(e objects.Edit) {
+	d.Table, _ = d.Apply(e)
+	d.Edits = append(d.Edits, e)
+}
+
+// mark has the tracker mark an object by the box of its track.
+func (d *deciding) mark(id uint32, box image.Rectangle) {
+	o, _ := d.Get(id)
+	d.Annotation.Objects = append(d.Annotation.Objects, annotation.Object{ID: id, Label: o.Label, Box: []float64{
+		float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y),
+	}})
+}
+
+// Decide says what f leads to, where the objects are those of a table.
+func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
+	d := &deciding{view: view{m, table}}
+	d.Annotation = &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
 	if size := image.Pt(f.Width, f.Height); size != m.size {
-		m.resize(size)
+		d.resize(size)
 	}
 	m.time = f.Time
 	motion, _ := m.camera.Step(f.Thumbnail, nil)
 	m.moves += motionRate * (motion - m.moves)
-	tracks, ended := m.tracks.Step(m.frame(f))
-	m.now = tracks
+	var ended []track.Ended
+	m.now, ended = m.tracks.Step(m.frame(f))
 	for _, e := range ended {
-		delete(m.about, e.ID)
-		switch o := m.of(e.ID); {
-		case o == nil:
-		case e.Reason == track.Merged && m.of(e.Into) == nil:
-			o.track = e.Into
-		case o.automatic():
-			d.Gone = append(d.Gone, Gone{o.id, reasons[e.Reason]})
-		default:
-			o.track, o.left = 0, e.Reason == track.Left
+		d.ended(e)
+	}
+	for i := range m.now {
+		d.decide(f, &m.now[i])
+	}
+	for _, o := range d.All() {
+		if o.Left && m.stands() { // else it would be found in somebody who looks like it
+			d.Extents = append(d.Extents, tracker.Extent{ID: o.ID})
 		}
 	}
-	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
-		return slices.ContainsFunc(d.Gone, func(g Gone) bool { return g.ID == o.id })
-	})
-	ann := &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
-	for i := range tracks {
-		t := &tracks[i]
-		n := m.about[t.ID]
-		n.frames++
-		m.about[t.ID] = n
-		o := m.of(t.ID)
-		if o == nil || o.automatic() && !o.visible { // an object that has no mask may be somebody's thing
-			if people := m.bind(t); people != nil {
-				if o != nil {
-					d.Gone = append(d.Gone, Gone{o.id, reasons[track.Merged]})
-					m.Forget(o.id)
-				}
-				o = m.of(t.ID)
+	if len(d.Annotation.Objects) == 0 {
+		d.Annotation = nil
+	}
+	return d.Decision
+}
+
+// ended says what the end of a track leads to.
+func (d *deciding) ended(e track.Ended) {
+	delete(d.about, e.ID)
+	o, has := d.OfTrack(e.ID)
+	if !has {
+		return
+	}
+	_, taken := d.OfTrack(e.Into)
+	switch {
+	case e.Reason == track.Merged && !taken:
+		d.edit(objects.Bind{ID: o.ID, Track: e.Into, Left: o.Left})
+	case o.Automatic():
+		d.edit(objects.Remove{ID: o.ID, Reason: reasons[e.Reason]})
+	default:
+		d.edit(objects.Bind{ID: o.ID, Left: e.Reason == track.Left})
+	}
+}
+
+// decide says what a track leads to in a frame.
+func (d *deciding) decide(f *Frame, t *track.Track) {
+	n := d.about[t.ID]
+	n.frames++
+	d.about[t.ID] = n
+	o, has := d.OfTrack(t.ID)
+	if !has || o.Automatic() && !o.InSight() { // an object that has no mask may be somebody's thing
+		if people, fits := d.fitting(t); fits {
+			if has {
+				d.edit(objects.Remove{ID: o.ID, Reason: reasons[track.Merged]})
 			}
-		}
-		switch {
-		case o == nil:
-			if m.begins(f, t, &d) {
-				m.objects = append(m.objects, object{id: m.nextID, own: true, track: t.ID, class: t.Class, label: t.Class})
-				m.nextID++
-				o = &m.objects[len(m.objects)-1]
-				ann.Objects = append(ann.Objects, marked(o, m.box(t)))
-			}
-		case o.resting && !f.Marked && t.State == track.Seen && m.room():
-			o.resting = false
-			ann.Objects = append(ann.Objects, marked(o, m.box(t)))
-		case o.automatic() && !o.resting && t.State == track.Lost:
-			o.resting, o.visible = true, false
-			d.Rest = append(d.Rest, o.id)
-		}
-		// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
-		// of how it does.
-		if o != nil && !o.resting && t.State != track.Lost && f.sees(rounded(t.Box)) && (m.stands() || o.automatic()) {
-			e := tracker.Extent{ID: o.id, Box: rounded(t.Box)}
-			if t.Detected >= 0 {
-				e.Detected = m.found[t.Detected].Box
-			}
-			d.Extents = append(d.Extents, e)
+			d.edit(objects.Bind{ID: people, Track: t.ID})
+			o, has = d.OfTrack(t.ID)
 		}
 	}
-	for _, o := range m.objects {
-		if o.left && m.stands() { // else it would be found in somebody who looks like it
-			d.Extents = append(d.Extents, tracker.Extent{ID: o.id})
+	switch {
+	case !has:
+		if !d.begins(f, t) {
+			return
 		}
+		d.edit(objects.Begin{Class: t.Class, Track: t.ID})
+		o, _ = d.OfTrack(t.ID)
+		d.mark(o.ID, d.box(t))
+	case o.Dormant && !f.Marked && t.State == track.Seen && d.room():
+		o.Dormant = false
+		d.edit(objects.Rest{ID: o.ID, Dormant: false})
+		d.mark(o.ID, d.box(t))
+	case o.Automatic() && !o.Dormant && t.State == track.Lost:
+		o.Dormant = true
+		d.edit(objects.Rest{ID: o.ID, Dormant: true})
 	}
-	if len(ann.Objects) > 0 {
-		d.Annotation = ann
+	// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
+	// of how it does.
+	if !o.Dormant && t.State != track.Lost && f.sees(rounded(t.Box)) && (d.stands() || o.Automatic()) {
+		e := tracker.Extent{ID: o.ID, Box: rounded(t.Box)}
+		if t.Detected >= 0 {
+			e.Detected = d.found[t.Detected].Box
+		}
+		d.Extents = append(d.Extents, e)
 	}
-	return d
 }
 
 // box is that of a track: what was detected in the frame, or where it is expected in it.
@@ -279,69 +284,48 @@ func rounded(b track.Box) image.Rectangle {
 	return image.Rect(round(b.X0), round(b.Y0), round(b.X1), round(b.Y1))
 }
 
-// marked is o in an annotation.
-func marked(o *object, box image.Rectangle) annotation.Object {
-	return annotation.Object{ID: o.id, Label: o.label, Box: []float64{
-		float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y),
-	}}
-}
-
 // resize begins anew with pictures of another size: no box is where it was.
-func (m *Marker) resize(size image.Point) {
-	if m.size != (image.Point{}) {
-		m.forgetTracks()
-		m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return o.resting })
-		for k := range m.objects {
-			m.objects[k].track = 0
+func (d *deciding) resize(size image.Point) {
+	if d.size != (image.Point{}) {
+		d.tracks, _ = track.New(d.cfg.Track) // it was fine before
+		d.now = nil
+		clear(d.about)
+		for _, o := range d.All() {
+			if o.Dormant {
+				d.edit(objects.Remove{ID: o.ID, Reason: "the picture size changed"})
+			} else if o.Track != 0 {
+				d.edit(objects.Bind{ID: o.ID, Left: o.Left})
+			}
 		}
 	}
-	m.size = size
-}
-
-// forgetTracks forgets all tracks.
-func (m *Marker) forgetTracks() {
-	m.tracks, _ = track.New(m.cfg.Track) // it was fine before
-	m.now = nil
-	clear(m.about)
+	d.size = size
 }
 
 // stands tells whether the camera does.
 func (m *Marker) stands() bool { return m.moves < features.StandingMotion }
 
-// of is the object of a track, or nil.
-func (m *Marker) of(track uint32) *object {
-	if at := slices.IndexFunc(m.objects, func(o object) bool { return o.track == track && track != 0 }); at >= 0 {
-		return &m.objects[at]
-	}
-	return nil
-}
-
-// bind gives a track that was detected just now to the object without one, or whose own is lost, whose mask it fits best, or returns nil.
-// A track that is not confirmed is given to what was marked a moment ago alone.
-func (m *Marker) bind(t *track.Track) (best *object) {
-	if t.Detected < 0 || !m.stands() {
-		return nil
+// fitting is the object without a track, or whose own is lost, whose mask fits a track best that was detected just now;
+// false if there is none. A track that is not confirmed is for what was marked a moment ago alone.
+func (v *view) fitting(t *track.Track) (best uint32, fits bool) {
+	if t.Detected < 0 || !v.stands() {
+		return 0, false
 	}
 	most := 0.0
-	for k := range m.objects {
-		o := &m.objects[k]
-		if o.track != 0 && !m.lost(o.track) || o.resting || !o.visible || o.box.Empty() {
+	for _, o := range v.All() {
+		if o.Track != 0 && !v.lost(o.Track) || !o.InSight() {
 			continue
 		}
-		v := features.IoU(o.box, rounded(t.Box))
-		if o.fresh = o.fresh && m.time-o.marked <= markFor; o.fresh {
-			v = fitMark(o.box, t)
-		} else if t.State != track.Seen || v < fitIoU {
+		iou := features.IoU(o.Box, rounded(t.Box))
+		if o.Fresh && v.time-o.MarkedAt <= markFor {
+			iou = fitMark(o.Box, t)
+		} else if t.State != track.Seen || iou < fitIoU {
 			continue
 		}
-		if v > most {
-			best, most = o, v
+		if iou > most {
+			best, most = o.ID, iou
 		}
 	}
-	if best != nil {
-		best.track, best.left = t.ID, false
-	}
-	return best
+	return best, most > 0
 }
 
 // fitMark is the IoU of the box of what people marked a moment ago and a track's, or 0 if they do not fit.
@@ -355,35 +339,37 @@ func fitMark(marked image.Rectangle, t *track.Track) float64 {
 }
 
 // begins tells whether an object begins with a track that has none.
-func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
-	n := m.about[t.ID]
+func (d *deciding) begins(f *Frame, t *track.Track) bool {
+	n := d.about[t.ID]
 	switch {
-	case f.Marked || n.frames <= beginFrames || t.State != track.Seen || !m.may(t):
+	case f.Marked || n.frames <= beginFrames || t.State != track.Seen || !d.may(t):
 		return false
-	case m.room():
+	case d.room():
 		return true
 	}
 	if !n.refused {
 		n.refused = true
-		m.about[t.ID] = n
+		d.about[t.ID] = n
 		d.Refused++
 	}
 	return false
 }
 
 // room tells whether there may be one more object that was marked here.
-func (m *Marker) room() bool { return m.own() < m.cfg.MaxObjects && m.Len() < annotation.MaxFollowed }
+func (v *view) room() bool {
+	return v.Automatic() < v.cfg.MaxObjects && v.Len() < annotation.MaxFollowed
+}
 
 // covered tells whether an object that is followed without a track is in sight in most of a box: the thing is somebody's
 // already. People's are while their tracks are not detected, or the camera moves.
-func (m *Marker) covered(b track.Box) bool {
+func (v *view) covered(b track.Box) bool {
 	box := rounded(b)
-	return slices.ContainsFunc(m.objects, func(o object) bool {
-		alone := o.track == 0 || m.lost(o.track)
-		if !o.automatic() {
-			alone = !m.stands() || !m.detected(o.track)
+	return slices.ContainsFunc(v.All(), func(o objects.Object) bool {
+		alone := o.Track == 0 || v.lost(o.Track)
+		if !o.Automatic() {
+			alone = !v.stands() || !v.detected(o.Track)
 		}
-		return alone && o.visible && 2*area(o.box.Intersect(box)) > area(box)
+		return alone && o.InSight() && 2*area(o.Box.Intersect(box)) > area(box)
 	})
 }
 
@@ -399,11 +385,13 @@ func (m *Marker) lost(id uint32) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// Windows are where tracks are that are to be looked at though they have no object: those with which one may begin.
-func (m *Marker) Windows() (boxes []image.Rectangle) {
+// Windows are where tracks are that are to be looked at though they have no object, or one that is dormant: one may
+// begin with them.
+func (m *Marker) Windows(table objects.Table) (boxes []image.Rectangle) {
+	v := &view{m, table}
 	for i := range m.now {
 		t := &m.now[i]
-		if o := m.of(t.ID); t.State != track.Lost && (o == nil && m.may(t) || o != nil && o.resting) {
+		if o, has := v.OfTrack(t.ID); t.State != track.Lost && (!has && v.may(t) || has && o.Dormant) {
 			boxes = append(boxes, rounded(t.Box))
 		}
 	}
@@ -411,54 +399,60 @@ func (m *Marker) Windows() (boxes []image.Rectangle) {
 }
 
 // may tells whether an object may begin with a track where it is.
-func (m *Marker) may(t *track.Track) bool {
-	return !m.about[t.ID].unwanted && slices.Contains(m.cfg.Classes, t.Class) && !m.box(t).Empty() && !m.covered(t.Box) &&
-		(m.cfg.Begin == nil || m.cfg.Begin(m.box(t), m.size))
+func (v *view) may(t *track.Track) bool {
+	return !v.about[t.ID].unwanted && slices.Contains(v.cfg.Classes, t.Class) && !v.box(t).Empty() && !v.covered(t.Box) &&
+		(v.cfg.Begin == nil || v.cfg.Begin(v.box(t), v.size))
 }
 
-// Observe takes what the tracker knows after a frame, and adds to it the objects that rest, which are
-// lost. What else is not in it is not followed any more.
-func (m *Marker) Observe(res *tracker.Result) {
-	for _, r := range res.Objects {
-		at := m.find(r.ID)
-		if at < 0 {
-			at = len(m.objects)
-			m.objects = append(m.objects, object{id: r.ID})
+// Bind binds what people have marked in the last frame to the tracks that it fits best there: what they marked is more
+// surely a thing than what a mask becomes later. The objects are as the tracker has them in that frame.
+func (m *Marker) Bind(table objects.Table, by *annotation.Annotation) (edits []objects.Edit) {
+	d := &deciding{view: view{m, table}}
+	for k, a := range by.Objects {
+		o, known := d.Get(a.ID)
+		if !known || !by.HasMarks(k) || !o.Fresh || !o.InSight() || !m.stands() {
+			continue
 		}
-		o := &m.objects[at]
-		o.label, o.resting = r.Label, false
-		if o.visible = r.State == tracker.Visible && !r.Box.Empty(); o.visible {
-			o.box = r.Box
+		best, most := uint32(0), 0.0
+		for i := range m.now {
+			t := &m.now[i]
+			if of, has := d.OfTrack(t.ID); has && of.ID != o.ID || t.Detected < 0 {
+				continue
+			}
+			if iou := fitMark(o.Box, t); iou > most {
+				best, most = t.ID, iou
+			}
 		}
-	}
-	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
-		gone := !o.resting && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
-		if gone && o.track != 0 {
-			m.refuse(o.track) // the tracker refused it
-		}
-		return gone
-	})
-	for _, o := range m.objects {
-		if o.resting {
-			res.Objects = append(res.Objects, tracker.Object{ID: o.id, Label: o.label, State: tracker.Lost})
+		if best != 0 {
+			d.edit(objects.Bind{ID: o.ID, Track: best})
 		}
 	}
+	return d.Edits
 }
 
-// refuse has nothing begin with a track.
-func (m *Marker) refuse(track uint32) {
-	if n, ok := m.about[track]; ok {
-		n.unwanted = true
-		m.about[track] = n
+// Refuse has nothing begin with the tracks of objects that people do not want, or that the tracker does not take, and
+// returns what removes these.
+func (m *Marker) Refuse(table objects.Table, reason string, ids ...uint32) (edits []objects.Edit) {
+	for _, id := range ids {
+		o, _ := table.Get(id)
+		if n, ok := m.about[o.Track]; ok {
+			n.unwanted = true
+			m.about[o.Track] = n
+		}
+		edits = append(edits, objects.Remove{ID: id, Reason: reason})
 	}
+	return edits
 }
 
-// own counts the objects that were marked here, that nobody keeps and that do not rest.
-func (m *Marker) own() (n int) {
-	for _, o := range m.objects {
-		if o.automatic() && !o.resting {
-			n++
-		}
+// Snapshot is what m knows of its tracks. It shares nothing with m. What people removed may begin again.
+func (m *Marker) Snapshot() track.Snapshot { return m.tracks.Snapshot() }
+
+// Restore has m know the tracks of a snapshot. Of a faulty one it takes nothing.
+func (m *Marker) Restore(s track.Snapshot) error {
+	if err := m.tracks.Restore(s); err != nil {
+		return fmt.Errorf("marking: %w", err)
 	}
-	return n
+	m.now = nil
+	clear(m.about)
+	return nil
 }

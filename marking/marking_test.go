@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
@@ -17,14 +19,17 @@ var everywhere = []image.Rectangle{image.Rect(0, 0, width, height)}
 
 // scene is a Marker and a tracker that sees what it is told, in ten frames a second.
 type scene struct {
-	t *testing.T
-	m *Marker
-	n int // frames so far
+	t     *testing.T
+	m     *Marker
+	table objects.Table
+	n     int // frames so far
 
 	marked   bool             // people mark something
 	pan      int              // pixels that the camera moves a frame
-	objects  []tracker.Object // of the last frame
+	objects  []tracker.Object // of the last frame, with those that are dormant
 	begun    []uint32         // in the last frame
+	gone     []objects.Event  // likewise
+	rested   []uint32         // likewise
 	decision Decision
 }
 
@@ -67,14 +72,22 @@ func (s *scene) frame(found ...features.Detection) {
 	}
 	var picture features.Thumbnail
 	picture.Set(bgr, width, height)
-	d := s.m.Step(&Frame{
-		Time: time.Duration(s.n) * 100 * time.Millisecond, Width: width, Height: height,
+	s.begun, s.rested = nil, nil
+	d := s.m.Decide(s.table, &Frame{
+		Time: s.now(), Width: width, Height: height,
 		Found: found, Looked: everywhere, Thumbnail: &picture, Marked: s.marked,
 	})
 	s.n++
-	s.begun, s.decision = nil, d
+	s.decision = d
+	before := s.table
+	s.gone = s.apply(d.Edits...)
 	s.objects = slices.DeleteFunc(s.objects, func(o tracker.Object) bool {
-		return o.State == tracker.Lost || slices.Contains(d.Rest, o.ID) || slices.ContainsFunc(d.Gone, func(g Gone) bool { return g.ID == o.ID })
+		now, is := s.table.Get(o.ID)
+		was, had := before.Get(o.ID)
+		if now.Dormant && !was.Dormant {
+			s.rested = append(s.rested, o.ID)
+		}
+		return o.State == tracker.Lost || had && !is || now.Dormant
 	})
 	if a := d.Annotation; a != nil {
 		if err := a.Validate(); err != nil || !a.Automatic || a.Width != width || a.Height != height {
@@ -83,7 +96,7 @@ func (s *scene) frame(found ...features.Detection) {
 		for _, o := range a.Objects {
 			s.begun = append(s.begun, o.ID)
 			b := image.Rect(int(o.Box[0]), int(o.Box[1]), int(o.Box[2]), int(o.Box[3]))
-			s.objects = append(s.objects, tracker.Object{ID: o.ID, Label: o.Label, Box: b})
+			s.objects = append(s.objects, tracker.Object{ID: o.ID, Box: b})
 		}
 	}
 	for k := range s.objects {
@@ -96,11 +109,41 @@ func (s *scene) frame(found ...features.Detection) {
 	s.observe()
 }
 
-// observe has the marker know what the tracker does.
+func (s *scene) windows() []image.Rectangle { return s.m.Windows(s.table) }
+
+// now is the next frame's time.
+func (s *scene) now() time.Duration { return time.Duration(s.n) * 100 * time.Millisecond }
+
+// apply edits the table and returns what is told.
+func (s *scene) apply(edits ...objects.Edit) (events []objects.Event) {
+	s.table, events = s.table.Apply(edits...)
+	return events
+}
+
+// observe has the table know what the tracker does.
 func (s *scene) observe() {
-	res := &tracker.Result{Width: width, Height: height, Objects: s.objects}
-	s.m.Observe(res)
-	s.objects = res.Objects
+	for k := range s.objects {
+		o := &s.objects[k]
+		if o.Area = 0; o.State == tracker.Visible && !o.Box.Empty() {
+			o.Area = 1
+		}
+	}
+	s.apply(objects.Observe{Result: &tracker.Result{Width: width, Height: height, Objects: s.objects}, Time: s.now()})
+	for _, o := range s.table.All() {
+		if o.Dormant {
+			s.objects = append(s.objects, tracker.Object{ID: o.ID, State: tracker.Lost})
+		}
+	}
+}
+
+// mark is people's mark of an object in the last frame, or of none if id is not of one.
+func (s *scene) mark(id uint32) {
+	if s.object(id) == nil {
+		return
+	}
+	by := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: id, Box: []float64{0, 0, 9, 9}}}}
+	s.apply(objects.Annotate{By: by, Time: s.now() - 100*time.Millisecond})
+	s.apply(s.m.Bind(s.table, by)...)
 }
 
 // extent is that of an object in the last frame.
@@ -127,24 +170,21 @@ func TestBegins(t *testing.T) {
 		s.frame(person(box(100+4*n)), person(box(400)))
 		var want []uint32
 		if n == beginFrames {
-			want = []uint32{FirstID, FirstID + 1}
+			want = []uint32{objects.FirstID, objects.FirstID + 1}
 		}
 		if !slices.Equal(s.begun, want) {
 			t.Fatalf("frame %d: marked %v; want %v", n, s.begun, want)
 		}
 		if n >= beginFrames {
-			for id, b := range map[uint32]image.Rectangle{FirstID: box(100 + 4*n), FirstID + 1: box(400)} {
+			for id, b := range map[uint32]image.Rectangle{objects.FirstID: box(100 + 4*n), objects.FirstID + 1: box(400)} {
 				if v := features.IoU(s.extent(id), b); v < 0.8 {
 					t.Errorf("frame %d: object %d is in %v; want %v", n, id, s.extent(id), b)
 				}
 			}
 		}
 	}
-	if class, automatic := s.m.Class(FirstID); class != "person" || !automatic || s.m.Automatic() != 2 || s.m.Len() != 2 || len(s.m.Windows()) != 0 {
-		t.Errorf("class %q, automatic %v, %d objects", class, automatic, s.m.Len())
-	}
-	if o := s.object(FirstID); o.Label != "person" {
-		t.Errorf("it is called %q", o.Label)
+	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Label != "person" || !o.Automatic() || s.table.Automatic() != 2 || s.table.Len() != 2 || len(s.windows()) != 0 {
+		t.Errorf("%+v, %d objects", o, s.table.Len())
 	}
 }
 
@@ -152,7 +192,7 @@ func TestBegins(t *testing.T) {
 func TestWindows(t *testing.T) {
 	s := begin(t, Config{})
 	s.frame(person(box(100)))
-	if w := s.m.Windows(); len(w) != 1 || features.IoU(w[0], box(100)) < 0.9 {
+	if w := s.windows(); len(w) != 1 || features.IoU(w[0], box(100)) < 0.9 {
 		t.Errorf("windows %v; want one round the person", w)
 	}
 }
@@ -170,7 +210,7 @@ func TestBeginsNot(t *testing.T) {
 	for range 10 {
 		s.frame(dog, unsure, person(box(400)), person(box(100)))
 	}
-	if w := s.m.Windows(); len(s.objects) != 1 || len(w) != 1 || w[0] != box(300) {
+	if w := s.windows(); len(s.objects) != 1 || len(w) != 1 || w[0] != box(300) {
 		t.Errorf("objects %v, windows %v; want people's alone, and only who is unsure to be looked at", s.objects, w)
 	}
 	s.marked = true
@@ -188,8 +228,8 @@ func TestBeginsNot(t *testing.T) {
 		for range 10 {
 			s.frame(person(box(100)))
 		}
-		if len(s.objects) > 0 || len(s.m.Windows()) != 0 {
-			t.Errorf("objects %v, windows %v without classes; want none", s.objects, s.m.Windows())
+		if len(s.objects) > 0 || len(s.windows()) != 0 {
+			t.Errorf("objects %v, windows %v without classes; want none", s.objects, s.windows())
 		}
 	}
 }
@@ -203,40 +243,38 @@ func TestRests(t *testing.T) {
 	}
 	for range 5 {
 		s.frame()
-		if o := s.object(FirstID); o == nil || o.State != tracker.Visible || s.extent(FirstID).Empty() {
+		if o := s.object(objects.FirstID); o == nil || o.State != tracker.Visible || s.extent(objects.FirstID).Empty() {
 			t.Fatalf("frame %d: %v; want it followed", s.n, o)
 		}
 	}
 	rested := 0
 	for range 15 {
 		s.frame()
-		rested += len(s.decision.Rest)
+		rested += len(s.rested)
 	}
-	if o := s.object(FirstID); rested != 1 || o == nil || o.State != tracker.Lost || s.m.Len() != 0 || !s.m.Follows(FirstID) {
+	if o := s.object(objects.FirstID); rested != 1 || o == nil || o.State != tracker.Lost || s.table.Len() != 0 {
 		t.Fatalf("%v, rested %d times; want it lost", o, rested)
 	}
-	if !s.m.Rename(FirstID, "Ada") || s.m.Rename(99, "Bob") {
-		t.Error("one that rests cannot be renamed, or one that there is not")
-	}
+	s.apply(objects.Rename{ID: objects.FirstID, Label: "Ada"})
 	for range 3 {
 		s.frame(person(box(104)))
 	}
-	if o := s.object(FirstID); o == nil || o.State != tracker.Visible || o.Label != "Ada" || len(s.objects) != 1 {
+	if o, _ := s.table.Get(objects.FirstID); o.State != tracker.Visible || o.Label != "Ada" || len(s.objects) != 1 {
 		t.Fatalf("%v; want it to be back under its id", s.objects)
 	}
 	for range 60 {
 		s.frame()
-		if len(s.decision.Gone) > 0 {
+		if len(s.gone) > 0 {
 			break
 		}
 	}
-	if g := s.decision.Gone; len(g) != 1 || g[0] != (Gone{FirstID, "it was out of sight for too long"}) || s.m.Follows(FirstID) {
+	if g := s.gone; len(g) != 1 || g[0].Object.ID != objects.FirstID || g[0].Message != "it was out of sight for too long" {
 		t.Errorf("gone: %v", g)
 	}
 	for range 4 {
 		s.frame(person(box(104)))
 	}
-	if s.object(FirstID+1) == nil {
+	if s.object(objects.FirstID+1) == nil {
 		t.Errorf("objects %v; want a new one", s.objects)
 	}
 }
@@ -254,7 +292,7 @@ func TestMaxObjects(t *testing.T) {
 	}
 	id := s.objects[0].ID
 	s.objects = s.objects[1:]
-	s.m.Remove(id)
+	s.apply(s.m.Refuse(s.table, "", id)...)
 	s.frame(person(box(50)), person(box(150)), person(box(250)), person(box(350)))
 	if len(s.begun) != 1 {
 		t.Errorf("%v began; want one of those that were refused", s.begun)
@@ -269,6 +307,7 @@ func TestRefused(t *testing.T) {
 		if len(s.begun) > 0 && n != beginFrames {
 			t.Fatalf("marked again in frame %d", n)
 		}
+		s.apply(s.m.Refuse(s.table, "", s.begun...)...)
 		s.objects = nil
 		s.observe()
 	}
@@ -280,10 +319,10 @@ func TestResize(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(100)))
 	}
-	s.m.Step(&Frame{Time: time.Second, Width: 2 * width, Height: height, Thumbnail: &features.Thumbnail{}})
-	s.m.Observe(&tracker.Result{})
-	if s.m.Len() != 0 || len(s.m.Windows()) != 0 {
-		t.Errorf("%d objects, windows %v; want none", s.m.Len(), s.m.Windows())
+	d := s.m.Decide(s.table, &Frame{Time: time.Second, Width: 2 * width, Height: height, Thumbnail: &features.Thumbnail{}})
+	s.apply(d.Edits...)
+	if o, _ := s.table.OfTrack(1); o.ID != 0 || len(d.Extents) != 0 || len(s.windows()) != 0 {
+		t.Errorf("%v has its track, extents %v, windows %v; want none", o, d.Extents, s.windows())
 	}
 }
 

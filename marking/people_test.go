@@ -4,9 +4,11 @@ import (
 	"image"
 	"slices"
 	"testing"
-	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
 
@@ -25,12 +27,12 @@ func TestBind(t *testing.T) {
 	if len(s.objects) != 2 || s.extent(1).Empty() || !s.extent(2).Empty() {
 		t.Errorf("objects %v, extents %v; want the first bound alone, and nothing to begin on either", s.objects, s.decision.Extents)
 	}
-	if class, automatic := s.m.Class(1); class != "" || automatic || s.m.Automatic() != 0 {
-		t.Errorf("class %q, automatic %v", class, automatic)
+	if o, _ := s.table.Get(1); o.Class != "" || o.Owner != objects.People || s.table.Automatic() != 0 {
+		t.Errorf("%+v", o)
 	}
 	for range 120 {
 		s.frame(person(box(300)))
-		if len(s.decision.Gone)+len(s.decision.Rest) > 0 {
+		if len(s.gone)+len(s.rested) > 0 {
 			t.Fatal("people's object ended by itself")
 		}
 	}
@@ -50,8 +52,10 @@ func TestBindMarked(t *testing.T) {
 			}
 			s.frame(person(box(100)))
 			if n == 2 && marked {
-				s.m.Bind(1)
-				s.m.Bind(77) // that there is not
+				s.mark(1)
+				if edits := s.m.Bind(s.table, &annotation.Annotation{Objects: []annotation.Object{{ID: 77, Box: []float64{0, 0, 9, 9}}}}); edits != nil {
+					t.Errorf("%v of an object that there is not", edits)
+				}
 			}
 		}
 		if got := !s.extent(1).Empty(); got != marked {
@@ -68,7 +72,7 @@ func TestBindSoonAfterTheMark(t *testing.T) {
 		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
 		s.marked = true
 		s.frame()
-		s.m.Bind(1)
+		s.mark(1)
 		s.marked = false
 		for range frames {
 			if !s.extent(1).Empty() {
@@ -98,7 +102,7 @@ func TestBindNotToAPart(t *testing.T) {
 				s.frame()
 			}
 			if n == 3 {
-				s.m.Bind(1)
+				s.mark(1)
 				s.marked = false
 			}
 			if !s.extent(1).Empty() {
@@ -153,7 +157,7 @@ func TestLost(t *testing.T) {
 func TestLeft(t *testing.T) {
 	s := bound(t)
 	nowhere := func(m *Marker) bool {
-		d := m.Step(&Frame{Time: time.Duration(s.n) * 100 * time.Millisecond, Width: width, Height: height, Looked: everywhere, Thumbnail: &features.Thumbnail{}})
+		d := m.Decide(s.table, &Frame{Time: s.now(), Width: width, Height: height, Looked: everywhere, Thumbnail: &features.Thumbnail{}})
 		s.n++
 		return slices.Contains(d.Extents, tracker.Extent{ID: 1})
 	}
@@ -172,11 +176,11 @@ func TestLeft(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(20)))
 	}
-	if !nowhere(s.m) || s.object(FirstID) == nil {
+	if !nowhere(s.m) || s.object(objects.FirstID) == nil {
 		t.Errorf("extents %v, objects %v; want who comes to be another", s.decision.Extents, s.objects)
 	}
-	resumed := begin(t, Config{}).m
-	if err := resumed.Resume(s.m.State(), []uint32{1}); err != nil || !nowhere(resumed) {
+	restored := begin(t, Config{}).m
+	if err := restored.Restore(s.m.Snapshot()); err != nil || !nowhere(restored) {
 		t.Errorf("%v; after a restart it may be anybody", err)
 	}
 	s.pan = 6
@@ -187,7 +191,7 @@ func TestLeft(t *testing.T) {
 		t.Error("it is nowhere though the camera moves, which may show it again")
 	}
 	s.m.moves = 0
-	s.m.Bind(1)
+	s.mark(1)
 	if nowhere(s.m) {
 		t.Error("it is marked again, and still nowhere")
 	}
@@ -221,15 +225,15 @@ func TestOneThingOneObject(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(100)))
 	}
-	if s.object(FirstID) == nil {
+	if s.object(objects.FirstID) == nil {
 		t.Fatalf("objects %v; want one that began", s.objects)
 	}
 	s.object(1).State, s.object(1).Box = tracker.Visible, box(101)
-	s.object(FirstID).State = tracker.Occluded
+	s.object(objects.FirstID).State = tracker.Occluded
 	s.observe()
 	s.frame(person(box(100)))
-	if g := s.decision.Gone; len(g) != 1 || g[0].ID != FirstID || s.extent(1).Empty() {
-		t.Errorf("gone %v, extent %v; want %d gone and people's object to have its track", g, s.extent(1), FirstID)
+	if g := s.gone; len(g) != 1 || g[0].Object.ID != objects.FirstID || s.extent(1).Empty() {
+		t.Errorf("gone %v, extent %v; want %d gone and people's object to have its track", g, s.extent(1), objects.FirstID)
 	}
 }
 
@@ -267,7 +271,7 @@ func TestBeginsNotOnPeoples(t *testing.T) {
 		for range 10 {
 			s.frame(features.Detection{Box: van, Class: "car", Score: 0.8}, person(driver))
 		}
-		if begun := s.object(FirstID) != nil; begun != (pan == 0) {
+		if begun := s.object(objects.FirstID) != nil; begun != (pan == 0) {
 			t.Errorf("%d pixels a frame: one begins: %t", pan, begun)
 		}
 	}
@@ -285,7 +289,7 @@ func TestBeginsNotOnWhatIsUndetected(t *testing.T) {
 			s.observe()
 			s.frame(person(found))
 		}
-		if begun := s.object(FirstID) != nil; begun == masked {
+		if begun := s.object(objects.FirstID) != nil; begun == masked {
 			t.Errorf("its mask is there: %t; one begins: %t", masked, begun)
 		}
 	}
@@ -298,40 +302,36 @@ func TestKeepObject(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(100)))
 	}
-	if s.m.Keep(99) || !s.m.Keep(FirstID) {
-		t.Error("it was not kept, or one that there is not")
-	}
-	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Automatic() != 0 || s.m.Len() != 1 {
-		t.Errorf("class %q, automatic %v, %d of them; want a person that is people's", class, automatic, s.m.Automatic())
+	s.apply(objects.Keep{ID: objects.FirstID})
+	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Owner != objects.Kept || s.table.Automatic() != 0 || s.table.Len() != 1 {
+		t.Errorf("%+v, %d of them; want a person that is people's", o, s.table.Automatic())
 	}
 	for range 120 {
 		s.frame()
-		if len(s.decision.Gone)+len(s.decision.Rest) > 0 {
+		if len(s.gone)+len(s.rested) > 0 {
 			t.Fatal("what people keep ended by itself")
 		}
 	}
-	s.object(FirstID).Box = box(110) // found again by the tracker
-	s.object(FirstID).State = tracker.Visible
+	s.object(objects.FirstID).Box = box(110) // found again by the tracker
+	s.object(objects.FirstID).State = tracker.Visible
 	s.observe()
 	for range 5 {
 		s.frame(person(box(110)))
 	}
-	if len(s.objects) != 1 || s.extent(FirstID).Empty() {
+	if len(s.objects) != 1 || s.extent(objects.FirstID).Empty() {
 		t.Errorf("objects %v, extents %v; want the same bound again", s.objects, s.decision.Extents)
 	}
-	s.m.Yield(FirstID)
-	s.m.Yield(99)
-	s.object(FirstID).Box = image.Rect(80, 60, 140, 200)
+	s.object(objects.FirstID).Box = image.Rect(80, 60, 140, 200)
 	s.observe()
+	s.mark(objects.FirstID)
 	for range 5 {
 		s.frame(person(box(110)))
 	}
-	if len(s.objects) != 1 || !s.extent(FirstID).Empty() {
+	if len(s.objects) != 1 || !s.extent(objects.FirstID).Empty() {
 		t.Errorf("objects %v, extents %v; want what is people's left alone", s.objects, s.decision.Extents)
 	}
-	s.m.Reset([]uint32{7, FirstID})
-	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Len() != 2 {
-		t.Errorf("after new stages: %q, automatic %v", class, automatic)
+	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Owner != objects.People {
+		t.Errorf("marked by people: %+v", o)
 	}
 }
 
@@ -341,48 +341,70 @@ func TestRemove(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(100)), person(box(300)))
 	}
-	s.m.Remove(FirstID)
-	s.m.Remove(77777) // that there is not
-	s.m.Forget(FirstID + 1)
+	s.apply(s.m.Refuse(s.table, "", objects.FirstID, 77777)...) // the second there is not
+	s.apply(objects.Remove{ID: objects.FirstID + 1})
 	s.objects = nil
 	var begun []uint32
 	for n := range 30 {
 		s.frame(person(box(100+4*n)), person(box(300)))
 		begun = append(begun, s.begun...)
 	}
-	if !slices.Equal(begun, []uint32{FirstID + 2}) {
+	if !slices.Equal(begun, []uint32{objects.FirstID + 2}) {
 		t.Errorf("marked %v; want what was forgotten alone", begun)
 	}
 }
 
-// New stages know no automatic objects, and ids go on.
-func TestReset(t *testing.T) {
-	s := begin(t, Config{})
+// New stages know where people's objects are: these have the tracks that they had. Of those that were marked
+// automatically they know none, and ids go on.
+func TestNewStages(t *testing.T) {
+	s := bound(t)
 	for range 5 {
-		s.frame(person(box(100)))
+		s.frame(person(box(100)), person(box(300)))
 	}
-	s.m.Reset([]uint32{7, FirstID + 40})
-	if !s.m.Follows(7) || s.m.Follows(FirstID) || s.m.Len() != 2 {
-		t.Errorf("follows %+v; want what it was told", s.m.objects)
-	}
-	s.objects = []tracker.Object{{ID: 7, State: tracker.Lost}, {ID: FirstID + 40, State: tracker.Lost}}
-	var begun []uint32
-	for range 5 {
-		s.frame(person(box(100)))
-		begun = append(begun, s.begun...)
-	}
-	if !slices.Equal(begun, []uint32{FirstID + 1}) {
-		t.Errorf("marked %v; want the next id", begun)
+	s.apply(objects.RemoveAll{Automatic: true}, objects.Lose{}, objects.Recall{Known: []annotation.Object{{ID: 1}}})
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Lost}}
+	s.frame(person(box(100)), person(box(300)))
+	if s.extent(1).Empty() || !slices.Equal(s.begun, []uint32{objects.FirstID + 1}) {
+		t.Errorf("extents %v, begun %v; want that of people's object, and one anew", s.decision.Extents, s.begun)
 	}
 }
 
-// New stages know where people's objects are: these have the tracks that they had.
-func TestResetLeavesTracks(t *testing.T) {
-	s := bound(t)
-	s.m.Reset([]uint32{1})
-	s.objects = []tracker.Object{{ID: 1, State: tracker.Lost}}
-	s.frame(person(box(100)))
-	if s.extent(1).Empty() || len(s.begun) > 0 {
-		t.Errorf("extents %v, begun %v; want that of people's object", s.decision.Extents, s.begun)
+// Another Marker knows what is detected where the first one had it, also what is dormant.
+func TestRestore(t *testing.T) {
+	for _, restore := range []bool{true, false} {
+		s := begin(t, Config{})
+		for range 10 {
+			s.frame(person(box(100)), person(box(300)))
+		}
+		other := begin(t, Config{})
+		other.n = s.n + 5
+		if restore {
+			if err := other.m.Restore(s.m.Snapshot()); err != nil {
+				t.Fatal(err)
+			}
+			other.table = objects.Restore(s.table.All(), s.table.NextID())
+			other.apply(objects.Recall{Known: []annotation.Object{{ID: objects.FirstID + 1}}})
+			other.objects = []tracker.Object{{ID: objects.FirstID + 1, State: tracker.Occluded}}
+		}
+		for range 5 {
+			other.frame(person(box(104)), person(box(300)), person(box(450)))
+		}
+		if !restore { // the ablation: ids begin anew
+			if o := other.object(objects.FirstID + 2); o == nil || o.Box.Min.X < 400 {
+				t.Errorf("without the snapshot: %v", other.objects)
+			}
+			continue
+		}
+		if len(other.objects) != 3 || other.object(objects.FirstID) == nil || other.object(objects.FirstID+1) == nil || other.object(objects.FirstID+2) == nil {
+			t.Errorf("%v; want who was there, and one new", other.objects)
+		}
+		if o := other.object(objects.FirstID); o != nil && o.Box.Min.X > 120 {
+			t.Errorf("%v is not where it was", o)
+		}
+	}
+	bad := begin(t, Config{}).m.Snapshot()
+	bad.Tracks = append(bad.Tracks, track.Saved{ID: 7})
+	if err := begin(t, Config{}).m.Restore(bad); err == nil {
+		t.Error("a faulty snapshot was taken")
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -396,11 +397,15 @@ func (c *Camera) Object(id uint32, label string, state State, area int) {
 	}
 }
 
-// RemoveObject removes an object's series.
-func (c *Camera) RemoveObject(id uint32) {
+// RetainObjects removes the series of all objects but some.
+func (c *Camera) RetainObjects(ids []uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.removeObject(id)
+	for id := range c.objects {
+		if !slices.Contains(ids, id) {
+			c.removeObject(id)
+		}
+	}
 }
 
 // removeObject needs mu.

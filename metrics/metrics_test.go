@@ -538,8 +538,7 @@ segd_object_state{camera="demo",label="dog",object="12",state="lost"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="occluded"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="visible"} 1
 `)
-	c.RemoveObject(12)
-	c.RemoveObject(99)
+	c.RetainObjects([]uint32{1, 99})
 	c.Object(1, "cyclist", Lost, 0) // renamed
 	both(`
 segd_object_area_pixels{camera="demo",label="cyclist",object="1"} 0
@@ -655,7 +654,7 @@ func TestRemoveCamera(t *testing.T) {
 		c.Jitter(time.Millisecond)
 		c.Decoder("H.264", "cuda")
 		c.DecodeFallback()
-		c.RemoveObject(1)
+		c.RetainObjects(nil)
 		c.Zone("yard", 1, 1, 1)
 		c.Line("street", 1, 1)
 		c.RemoveZone("yard")
@@ -732,7 +731,7 @@ func TestConcurrentUse(t *testing.T) {
 				c.Object(uint32(j%3), "x", Visible, j)
 				c.Solve(Solve{Iterations: j})
 				c.ClockOffset(time.Second)
-				c.RemoveObject(uint32(j % 2))
+				c.RetainObjects([]uint32{uint32(j % 2)})
 				if i == 0 && j%10 == 0 {
 					m.Remove("demo")
 				}

@@ -201,11 +201,11 @@ func (q *requests) end() []*request {
 // that has no mask then or within a second. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv1.Annotated, error) {
 	if err := c.notes.near(a.Frame); err != nil {
-		c.rejected(err)
+		c.emit(time.Now(), c.rejection(err))
 		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
 	if err := noPicture(a); err != nil {
-		c.rejected(err)
+		c.emit(time.Now(), c.rejection(err))
 		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
 	r, err := c.queue(&request{annotation: a})
@@ -229,7 +229,7 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 		if down := c.stats.down(); down != "" {
 			err = fmt.Errorf("%w: %s; %w", ErrDown, down, err)
 		}
-		c.rejected(err)
+		c.emit(time.Now(), c.rejection(err))
 		return nil, err
 	}
 	// Its frame is in the stages: the answer is near and certain.
@@ -293,27 +293,122 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	return nil
 }
 
-// postpone keeps the configured annotation of it, whose frame is lost by no fault of the
-// annotation's, for the stages to come.
-func (c *Camera) postpone(it *item) {
-	if r := it.note; r != nil && r.configured {
-		it.note = nil
-		c.memory.configured(r.annotation, bytes.Clone(it.frame.Pix))
-	}
-}
-
 func (c *Camera) queue(r *request) (*request, error) {
 	r.done = make(chan outcome, 1)
 	if err := c.notes.add(r); err != nil {
-		c.rejected(err)
+		c.emit(time.Now(), c.rejection(err))
 		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
 	return r, nil
 }
 
+// resolve answers the annotation of it, if it has one that is unanswered, with what its masks show, and returns what
+// there is to be told of that.
+func (c *Camera) resolve(it *item) []*segdv1.Event {
+	r := it.note
+	if r == nil {
+		return nil
+	}
+	out := c.annotated(r.annotation, it.masks)
+	doubt := ""
+	if r.configured && !c.cfg.AnnotationFits {
+		doubt = unfitted
+		c.log.Warn("annotation of the configuration: "+doubt, keySeq, out.Sequence)
+	}
+	events := []*segdv1.Event{c.acceptance(out.Sequence, doubt)}
+	for _, w := range out.Warnings {
+		c.log.Warn("object not followed: "+w.Message, keyObject, w.ObjectId)
+		o := out.Objects[slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })]
+		events = append(events, &segdv1.Event{
+			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: out.MasksSequence,
+			Message: w.Message, Extent: o.Extent,
+		})
+	}
+	r.answer(out, nil)
+	it.note = nil
+	return events
+}
+
+// unfitted is what to know of an annotation that was put on a live frame as it came.
+const unfitted = "it has no picture that it was made on: whether its objects are where it says nobody knows; " +
+	"mark them on the live picture, or give the file a picture"
+
+// acceptance is the event that an annotation was accepted, with what there is to doubt.
+func (c *Camera) acceptance(seq uint64, doubt string) *segdv1.Event {
+	c.log.Info("annotation accepted", keySeq, seq)
+	return &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq, Message: doubt}
+}
+
+// rejection is the event that an annotation was rejected.
+func (c *Camera) rejection(err error) *segdv1.Event {
+	c.log.Warn("annotation rejected", keyError, err)
+	return &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_REJECTED, Message: err.Error()}
+}
+
+// reject answers r with err, and returns the event. Who no longer waits has to know by that which one it was.
+func (c *Camera) reject(r *request, err error) *segdv1.Event {
+	told := err
+	if r.left {
+		told = fmt.Errorf("annotation of frame %d: %w", *r.annotation.Frame, err)
+	}
+	r.answer(nil, err)
+	return c.rejection(told)
+}
+
+// giveUp rejects the annotation of it, which ends with err, if it has one that is unanswered. The configured one is
+// kept for the stages to come: its frame is lost by no fault of its own.
+func (c *Camera) giveUp(it *item, err error) {
+	r := it.note
+	if r == nil {
+		return
+	}
+	it.note = nil
+	if r.configured {
+		c.memory.configured(r.annotation, bytes.Clone(it.frame.Pix))
+		return
+	}
+	c.emit(time.Now(), c.reject(r, err))
+}
+
+// annotated tells what became of what a marks, in the first masks that heed it.
+func (c *Camera) annotated(a *annotation.Annotation, masks *segdv1.MaskFrame) *segdv1.Annotated {
+	out := &segdv1.Annotated{Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: masks.Sequence, MasksSequence: masks.Sequence}
+	if a.Frame != nil {
+		out.Sequence = *a.Frame // it may have passed
+	}
+	for _, o := range masks.Objects {
+		k := indexOf(a, o.Id)
+		if k < 0 {
+			continue
+		}
+		out.Objects = append(out.Objects, o)
+		if o.Area == 0 && a.HasMarks(k) {
+			out.Warnings = append(out.Warnings, &segdv1.Warning{ObjectId: o.Id, Message: whyEmpty(a, k, out)})
+		}
+	}
+	return out
+}
+
+// indexOf is an object's place among those a names, or -1.
+func indexOf(a *annotation.Annotation, id uint32) int {
+	return slices.IndexFunc(a.Objects, func(o annotation.Object) bool { return o.ID == id })
+}
+
+// whyEmpty says why object k of a may have no mask, and what helps.
+func whyEmpty(a *annotation.Annotation, k int, out *segdv1.Annotated) string {
+	switch {
+	case out.Sequence != out.MasksSequence:
+		return fmt.Sprintf("it has no mask in frame %d, the first since it was marked on frame %d: it was not found there or has gone since; mark it on a newer frame",
+			out.MasksSequence, out.Sequence)
+	case a.Objects[k].Box != nil:
+		return fmt.Sprintf("it has no mask in frame %d: nothing in its box looks unlike what is around it; mark it with strokes or a polygon", out.Sequence)
+	}
+	return fmt.Sprintf("it has no mask in frame %d: its marks cover too little of the picture, or others cover them; mark more of it", out.Sequence)
+}
+
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
 	for _, r := range c.notes.end() {
-		c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", ErrDown, c.stats.down()))
+		c.emit(time.Now(), c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", ErrDown, c.stats.down())))
 	}
 }

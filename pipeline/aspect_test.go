@@ -65,7 +65,7 @@ func TestPixelAspect(t *testing.T) {
 		}
 
 		// The next stages learn the objects of pictures from before the first frame.
-		s := shown(b.rec.masks[10], b.rec.masks[10].Objects, make([]byte, 3*testWidth*testHeight), false)
+		s := shown(b.rec.masks[10], c.newest.table(), make([]byte, 3*testWidth*testHeight), false)
 		if s == nil || math.Abs(s.annotation.PixelAspect-want) > 1e-9 {
 			t.Fatalf("remembered with %+v", s)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/zones"
 )
 
@@ -64,8 +65,8 @@ func (m *automaticMeter) with(f func()) {
 func (m *automaticMeter) Looked(time.Duration) { m.with(func() { m.looks++ }) }
 func (m *automaticMeter) LookFailed()          { m.with(func() { m.failed++ }) }
 func (m *automaticMeter) Unmarked(n int)       { m.with(func() { m.unmarked += n }) }
-func (m *automaticMeter) Automatic(n int) {
-	m.with(func() { m.automatic, m.peak = n, max(m.peak, n) })
+func (m *automaticMeter) Objects(t objects.Table) {
+	m.with(func() { m.automatic, m.peak = t.Automatic(), max(m.peak, t.Automatic()) })
 }
 func (m *automaticMeter) Detected(class string) {
 	m.with(func() {
@@ -586,32 +587,4 @@ func TestNoDetector(t *testing.T) {
 			t.Errorf("it is down for %q", got)
 		}
 	})
-}
-
-// With people's there are never more objects than a tracker has labels.
-func TestMaxFollowed(t *testing.T) {
-	b := newBench(t, "gate", 1)
-	b.detecting(&finder{}, 0)
-	c, err := New(b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := []uint32{256, 257}
-	for id := uint32(1); len(known) < annotation.MaxFollowed-1; id++ {
-		known = append(known, id)
-	}
-	c.marker.Reset(known)
-	mark := func(ids ...uint32) error {
-		a := &annotation.Annotation{}
-		for _, id := range ids {
-			a.Objects = append(a.Objects, annotation.Object{ID: id})
-		}
-		return c.admit(a)
-	}
-	if err := mark(1, 256, 255); err != nil {
-		t.Errorf("one new: %v", err)
-	}
-	if err := mark(255, 254, 1); err == nil || !strings.Contains(err.Error(), "objects: 2 new ones beside 254; a camera follows 255 at most") {
-		t.Errorf("two new: %v", err)
-	}
 }

@@ -13,12 +13,12 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -45,13 +45,12 @@ type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
-	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
+	// Snapshot is what it knows besides what pictures show, and Restore has it, after Recall, know that of
 	// another one.
-	State() *checkpointv1.Tracker
-	Resume(*checkpointv1.Tracker) error
+	Snapshot() *tracker.Snapshot
+	Restore(*tracker.Snapshot) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
-	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
 	// Plan is what the next scene is to show, with what is round some boxes.
@@ -91,11 +90,9 @@ type Meter interface {
 	LookFailed()            // of those Looked
 	Detected(class string)  // one thing, in a frame
 	Unmarked(n int)         // things that were detected, but too many objects are marked
-	Automatic(n int)        // objects there are that were marked automatically
-	Object(tracker.Object)
-	RemoveObject(id uint32)
-	Zone(zones.ZoneCount) // with the first word, and when it changes
-	Line(zones.LineCount) // likewise
+	Objects(objects.Table)  // after each frame, and when they change
+	Zone(zones.ZoneCount)   // with the first word, and when it changes
+	Line(zones.LineCount)   // likewise
 	RemoveZone(name string)
 	RemoveLine(name string)
 	Unleased() // a frame that others may publish
@@ -192,8 +189,7 @@ type Camera struct {
 	// turn is held by whoever uses stages: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
 	turn     chan struct{}
-	stages   *stages   // nil while there are none
-	taken    time.Time // when the frame in hand was; zero between frames
+	stages   *stages // nil while there are none
 	zones    zoneWatch
 	marker   *marking.Marker // whoever has the turn uses it
 	previews chan struct{}
@@ -204,15 +200,14 @@ type Camera struct {
 	keeper         keeper
 	captured       time.Time // the last time; this and the next two are of whoever has the turn
 	capturedWhole  time.Time
-	wholeIn        time.Duration   // after that
-	pictured       map[uint32]bool // the objects that the picture of the last whole one shows
-	configuredHash []byte          // of Config.Annotation; nil without
+	wholeIn        time.Duration // after that
+	configuredHash []byte        // of Config.Annotation; nil without
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….
 	seqBase, seqNext uint64
 	ptsBase, ptsNext time.Duration
-	resumed          *resumed // nil once a frame has come since
+	restored         *restored // nil once a frame has come since
 }
 
 // New returns a camera that Run will start. It names every missing part of cfg.
@@ -285,12 +280,18 @@ func (cfg Config) Check() error {
 func (c *Camera) Name() string { return c.cfg.Name }
 
 // Snapshot tells how the camera does.
-func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
+func (c *Camera) Snapshot() Snapshot { return c.snapshot(time.Now()) }
+
+func (c *Camera) snapshot(now time.Time) Snapshot {
+	snap := c.stats.snapshot(now)
+	snap.Objects = c.newest.table().All()
+	return snap
+}
 
 // State is the status as of now.
 func (c *Camera) State() *segdv1.Status {
 	now := time.Now()
-	st := status(c.cfg.Site, c.stats.snapshot(now), now)
+	st := status(c.cfg.Site, c.snapshot(now), now)
 	st.Epoch, st.Lease = c.epoch.Load(), c.cfg.Lease.Token()
 	st.Box = c.cfg.Lease.Box()
 	return st
@@ -324,9 +325,9 @@ func (c *Camera) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { c.events.deliver(c.publishEvent) })
 	if moved := c.cfg.Lease.Moved(); moved != "" {
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
+		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
 	}
-	c.resume(ctx)
+	c.restore(ctx)
 	stop := make(chan struct{})
 	helpers.Go(func() { c.tellStatus(stop) })
 	var keeping sync.WaitGroup
@@ -461,7 +462,7 @@ func (c *Camera) up() {
 	if changed {
 		c.cfg.Meter.Up(true)
 		c.log.Info("camera up")
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
+		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
 	}
 }
 
@@ -482,7 +483,7 @@ func (c *Camera) down(reason error) {
 			level = slog.LevelInfo
 		}
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: plain.Error(reason)})
+		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: plain.Error(reason)})
 	}
 }
 
@@ -526,9 +527,7 @@ func (nopMeter) Looked(time.Duration)      {}
 func (nopMeter) LookFailed()               {}
 func (nopMeter) Detected(string)           {}
 func (nopMeter) Unmarked(int)              {}
-func (nopMeter) Automatic(int)             {}
-func (nopMeter) Object(tracker.Object)     {}
-func (nopMeter) RemoveObject(uint32)       {}
+func (nopMeter) Objects(objects.Table)     {}
 func (nopMeter) Zone(zones.ZoneCount)      {}
 func (nopMeter) Line(zones.LineCount)      {}
 func (nopMeter) RemoveZone(string)         {}

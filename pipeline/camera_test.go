@@ -919,25 +919,6 @@ func TestDamageIsCounted(t *testing.T) {
 	}
 }
 
-func TestStateEvents(t *testing.T) {
-	c := &Camera{cfg: Config{Meter: nopMeter{}, Lease: noLease{}}}
-	if err := c.beginMarking(); err != nil {
-		t.Fatal(err)
-	}
-	var st states
-	for _, s := range []tracker.State{tracker.Occluded, tracker.Visible, tracker.Visible, tracker.Occluded,
-		tracker.Lost, tracker.Lost, tracker.Visible} {
-		st.observe(c, &tracker.Result{Objects: []tracker.Object{{ID: 7, State: s}}})
-	}
-	c.events.close()
-	var got []string
-	c.events.deliver(func(e *segdv1.Event) { got = append(got, strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")) })
-	want := []string{"OBJECT_APPEARED", "OBJECT_OCCLUDED", "OBJECT_LOST", "OBJECT_BACK"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestLatencyBelievesOnlyPlausibleClocks(t *testing.T) {
 	received := time.Now()
 	now := received.Add(50 * time.Millisecond)

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
 )
 
 // An object that comes in sight when pictures are kept seldom has one soon.
@@ -65,8 +66,7 @@ func TestNothingFollowedIsNotKept(t *testing.T) {
 	})
 }
 
-// What is kept says of the pictures' objects which there are, what they are called by now, and whether they were ever
-// seen; the newest picture counts as a detector's.
+// What is kept says of the pictures' objects which there are; the newest picture counts as a detector's.
 func TestRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := remembering(t)
@@ -74,7 +74,7 @@ func TestRemembered(t *testing.T) {
 		_, stop := b.start(t)
 		time.Sleep(3 * time.Second)
 		stop()
-		read := func(f func(*checkpointv1.Checkpoint)) *memory {
+		read := func(f func(*checkpoint.Checkpoint)) *memory {
 			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 			if err != nil {
 				t.Fatal(err)
@@ -86,26 +86,23 @@ func TestRemembered(t *testing.T) {
 			}
 			return m
 		}
-		m := read(func(cp *checkpointv1.Checkpoint) { cp.Objects[0].Label = "Anna" })
-		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "Anna" || m.marked[0].annotation.Objects[0].Label != "Anna" || !m.last.annotation.Automatic || m.marked[0].annotation.Automatic {
-			t.Errorf("%v; want what is called Anna by now, as a detector would mark it", m.last.annotation)
+		m := read(func(*checkpoint.Checkpoint) {})
+		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "" || len(m.marked) != 1 || !m.last.annotation.Automatic || m.marked[0].annotation.Automatic {
+			t.Errorf("%v; want one object, as a detector would mark it", m.last.annotation)
 		}
-		if s, known := m.lost[1]; !known || s.label != "Anna" {
-			t.Errorf("it was seen as %v, %t", s, known)
-		}
-		m = read(func(cp *checkpointv1.Checkpoint) { cp.Objects[0].Appeared = false })
-		if len(m.lost) != 0 {
-			t.Errorf("%v were seen; want none, as it never was", m.lost)
-		}
-		m = read(func(cp *checkpointv1.Checkpoint) {
-			cp.Marker = &checkpointv1.Marker{Objects: []*checkpointv1.MarkedObject{{Id: 1, Own: true}}}
+		m = read(func(cp *checkpoint.Checkpoint) {
+			cp.Objects = objects.Restore([]objects.Object{{ID: 1, Owner: objects.Detector}}, 0)
 		})
 		if !m.last.annotation.Automatic {
 			t.Error("a picture of what was marked automatically is a person's")
 		}
-		m = read(func(cp *checkpointv1.Checkpoint) { cp.Tracker.Objects = nil }) // it rests
-		if m.last != nil || len(m.marked) != 0 || len(m.lost) != 1 {
-			t.Errorf("last %v, marked %v, seen %v; want no picture of what the tracker did not follow", m.last, m.marked, m.lost)
+		m = read(func(cp *checkpoint.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant
+		if m.last != nil || len(m.marked) != 0 {
+			t.Errorf("last %v, marked %v; want no picture of what the tracker did not follow", m.last, m.marked)
+		}
+		m = read(func(cp *checkpoint.Checkpoint) { cp.Objects = objects.Table{} }) // it was removed
+		if len(m.objects()) != 0 {
+			t.Errorf("%v; want no picture of what was removed", m.objects())
 		}
 	})
 }
@@ -157,9 +154,9 @@ type stateful struct {
 	asked func()
 }
 
-func (s stateful) State() *checkpointv1.Tracker {
+func (s stateful) Snapshot() *tracker.Snapshot {
 	s.asked()
-	return s.Stepper.State()
+	return s.Stepper.Snapshot()
 }
 
 // Masks are out before what is known is noted.
@@ -173,7 +170,7 @@ func TestMasksBeforeCapture(t *testing.T) {
 			s, err := make()
 			return stateful{s, func() {
 				asked++
-				if seq, _ := c.newest.list(); !slices.Contains(b.rec.sequences(), seq) {
+				if seq := c.newest.sequence(); !slices.Contains(b.rec.sequences(), seq) {
 					t.Errorf("noted before the masks of frame %d were published", seq)
 				}
 			}}, err

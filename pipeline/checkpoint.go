@@ -9,14 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/objects"
 )
 
 // Checkpoints keep what cameras know over a restart; *bus.Checkpoints does.
@@ -46,11 +44,10 @@ const (
 
 // capture is what a camera knows at one moment.
 type capture struct {
-	state   *checkpointv1.Checkpoint // without pictures
-	short   bool                     // they are not wanted
-	picture *ingest.Frame            // one reference; nil if it is short
-	masks   *segdv1.MaskFrame        // of the picture
-	objects []*segdv1.Object         // of the masks, without what was removed since
+	checkpoint.Checkpoint                   // without pictures
+	short                 bool              // they are not wanted
+	picture               *ingest.Frame     // one reference; nil if it is short
+	masks                 *segdv1.MaskFrame // of the picture
 }
 
 func (k *capture) drop() {
@@ -124,18 +121,18 @@ func (k *keeper) rest() {
 	}
 }
 
-// captureDue captures what is due after masks that somebody may have marked. It is called in the camera's turn.
-func (s *stages) captureDue(masks *segdv1.MaskFrame, marked bool, now time.Time) {
-	c := s.c
-	if marked {
+// captureDue captures what is due after a frame. It is called in the camera's turn.
+func (s *stages) captureDue(r *report) {
+	c, now := s.c, r.published
+	if r.marked {
 		c.wholeIn = 0
 	}
 	passed := now.Sub(c.capturedWhole)
-	unpictured := func(o *segdv1.Object) bool { return o.Area > 0 && !c.pictured[o.Id] }
+	unpictured := func(o objects.Object) bool { return o.Area > 0 && !o.Pictured }
 	switch {
-	case marked, passed >= c.wholeIn, passed >= wholeNew && slices.ContainsFunc(masks.Objects, unpictured):
+	case r.marked, passed >= c.wholeIn, passed >= wholeNew && slices.ContainsFunc(r.table.All(), unpictured):
 		c.capture(s, true)
-	case now.Sub(c.captured) >= captureEvery && len(masks.Objects) > 0:
+	case now.Sub(c.captured) >= captureEvery && len(r.table.All()) > 0:
 		c.capture(s, false)
 	}
 }
@@ -148,32 +145,29 @@ func (c *Camera) capture(s *stages, whole bool) {
 		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
 		c.capturedWhole = c.captured
 	}
-	state := s.step.State()
-	c.memory.setState(state)
+	known := s.step.Snapshot()
+	c.memory.setTracker(known)
 	if c.cfg.Checkpoints == nil {
 		return
 	}
-	frame, masks, objects := c.newest.retain()
+	frame, masks := c.newest.retain()
 	if frame == nil {
 		return // nothing has come yet
 	}
-	k := &capture{short: !whole, masks: masks, objects: objects, state: &checkpointv1.Checkpoint{
-		Camera: c.cfg.Name, Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn, Configured: c.configuredHash,
-		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
-		Tracker: state, Marker: c.marker.State(), Zones: c.zones.state(c.cfg.Zones),
-	}}
-	for _, o := range objects {
-		known, appeared := s.objects[o.Id]
-		k.state.Objects = append(k.state.Objects, &checkpointv1.Object{Id: o.Id, Label: o.Label, State: uint32(known.state), Appeared: appeared})
+	if whole {
+		table, _ := c.newest.table().Apply(objects.Picture{})
+		c.newest.setTable(table)
 	}
+	tracks := c.marker.Snapshot()
+	k := &capture{short: !whole, masks: masks, Checkpoint: checkpoint.Checkpoint{
+		Camera: c.cfg.Name, Epoch: c.epoch.Load(), FPS: c.Snapshot().FPSIn, Time: frame.Received,
+		Sequence: masks.Sequence, PTS: time.Duration(masks.PtsNs), Configured: c.configuredHash, ConfiguredZones: c.zones.configured,
+		Objects: c.newest.table(), Tracks: &tracks, Tracker: known, Zones: c.zones.watcher.Snapshot(),
+	}}
 	if k.short {
 		frame.Release()
 	} else {
 		k.picture = frame
-		c.pictured = make(map[uint32]bool, len(objects))
-		for _, o := range objects {
-			c.pictured[o.Id] = o.Area > 0
-		}
 	}
 	c.keeper.put(k)
 }
@@ -214,7 +208,7 @@ func (c *Camera) save(ctx context.Context, p *encoder, k *capture) (size int, er
 			return 0, err
 		}
 	}
-	data, err := checkpoint.Encode(k.state)
+	data, err := checkpoint.Encode(&k.Checkpoint)
 	if err != nil {
 		return 0, err
 	}
@@ -237,10 +231,10 @@ func (c *Camera) addPictures(p *encoder, k *capture) (err error) {
 			}
 			c.memory.encoded(s)
 		}
-		k.state.Marked = append(k.state.Marked, s.json)
+		k.Marked = append(k.Marked, s.json)
 	}
-	if last := shown(k.masks, k.objects, nil, true); last != nil {
-		k.state.Last, err = p.encode(last.annotation, k.picture.Pix)
+	if last := shown(k.masks, k.Objects, nil, true); last != nil {
+		k.Last, err = p.encode(last.annotation, k.picture.Pix)
 	}
 	return err
 }

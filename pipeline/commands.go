@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -43,88 +43,89 @@ func (c *Camera) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// known returns the place of an object among those there are, or an error that
-// wraps ErrUnknownObject and names them.
-func (c *Camera) known(objects []*segdv1.Object, id uint32) (int, error) {
-	i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id })
-	if i >= 0 {
-		return i, nil
+// atObject calls do between two frames with an object that there is.
+func (c *Camera) atObject(ctx context.Context, id uint32, do func(*stages, objects.Object) error) error {
+	return c.atTurn(ctx, func(s *stages) error {
+		table := c.newest.table()
+		if o, is := table.Get(id); is {
+			return do(s, o)
+		}
+		return fmt.Errorf("pipeline: camera %s: %w %d; there is %d", c.cfg.Name, ErrUnknownObject, id, table.IDs())
+	})
+}
+
+// edit edits the objects, and all that is kept of those that are removed, and returns what there is to be told of it,
+// as of frame seq. It is called in the camera's turn.
+func (c *Camera) edit(seq uint64, edits ...objects.Edit) []*segdv1.Event {
+	table, told := c.newest.table().Apply(edits...)
+	c.newest.setTable(table)
+	c.cfg.Meter.Objects(table)
+	return c.heed(told, seq)
+}
+
+// heed forgets objects that are removed, and returns what there is to be told, as of frame seq.
+func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event) {
+	for _, ev := range told {
+		switch o := ev.Object; ev.Kind {
+		case objects.Removed:
+			if c.stages != nil {
+				c.stages.step.Remove(o.ID)
+			}
+			c.memory.change(func(known *annotation.Object) bool { return known.ID != o.ID })
+			events = append(events, c.zones.forget(c, o, seq)...)
+			if ev.Untold {
+				continue
+			}
+		case objects.NotFollowed:
+			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
+		}
+		events = append(events, objectEvent(ev, seq))
 	}
-	ids := make([]uint32, len(objects))
-	for k, o := range objects {
-		ids[k] = o.Id
+	return events
+}
+
+// command does edits that somebody asks for, and returns the object as it is then.
+func (c *Camera) command(s *stages, id uint32, edits ...objects.Edit) *segdv1.Object {
+	c.emit(time.Now(), c.edit(c.newest.sequence(), edits...)...)
+	c.remember(false)
+	c.capture(s, true)
+	return c.object(id)
+}
+
+// object is an object as Objects has it; nil if there is none.
+func (c *Camera) object(id uint32) *segdv1.Object {
+	_, all := c.Objects()
+	if i := slices.IndexFunc(all, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
+		return all[i]
 	}
-	return 0, fmt.Errorf("pipeline: camera %s: %w %d; there is %d", c.cfg.Name, ErrUnknownObject, id, ids)
+	return nil
 }
 
 // Clear removes an object, or all of them when id is 0: no frame published after it
 // returns has them. It waits for the frame in hand, and no longer than ctx. Errors
 // wrap ErrUnknownObject, ErrDown or what ended ctx.
 func (c *Camera) Clear(ctx context.Context, id uint32) error {
-	return c.atTurn(ctx, func(s *stages) error {
-		seq, objects := c.newest.list()
-		gone := objects
-		if id != 0 {
-			i, err := c.known(objects, id)
-			if err != nil {
-				return err
-			}
-			gone = objects[i : i+1]
-		}
-		for _, o := range gone {
-			c.marker.Remove(o.Id)
-			c.log.Info("object removed", keyObject, o.Id)
-		}
-		s.remove(gone, seq, "")
-		c.capture(s, true)
+	remove := func(s *stages, ids ...uint32) error {
+		c.command(s, 0, c.marker.Refuse(c.newest.table(), "", ids...)...)
+		c.log.Info("objects removed", keyObjects, ids)
 		return nil
-	})
-}
-
-// remove removes objects of frame seq. The reason is for those who did not ask for it.
-func (s *stages) remove(gone []*segdv1.Object, seq uint64, reason string) {
-	if len(gone) == 0 {
-		return
 	}
-	c := s.c
-	for _, o := range gone {
-		s.step.Remove(o.Id)
-		delete(s.sought, o.Id)
-		c.memory.change(func(known *annotation.Object) bool { return known.ID != o.Id })
-		s.objects.removed(c, o, seq, reason)
+	if id != 0 {
+		return c.atObject(ctx, id, func(s *stages, o objects.Object) error { return remove(s, o.ID) })
 	}
-	s.awaiting.Store(len(s.sought) > 0)
-	_, objects := c.newest.list()
-	c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
-	c.stats.with(func(n *Snapshot) {
-		n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool {
-			return slices.ContainsFunc(gone, func(g *segdv1.Object) bool { return g.Id == o.ID })
-		})
-	})
+	return c.atTurn(ctx, func(s *stages) error { return remove(s, c.newest.table().IDs()...) })
 }
 
 // Keep makes an object that was marked automatically one of people's, which does not end by itself and
 // is looked for when stages are built anew, and returns it. One that is people's already stays so. It
 // waits as Clear does. Errors wrap ErrUnknownObject, ErrDown or what ended ctx.
 func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err error) {
-	err = c.atTurn(ctx, func(s *stages) error {
-		_, objects := c.newest.list()
-		i, err := c.known(objects, id)
-		if err != nil {
-			return err
-		}
-		kept = objects[i]
-		if !kept.Automatic {
+	err = c.atObject(ctx, id, func(s *stages, o objects.Object) error {
+		if !o.Automatic() {
+			kept = c.object(id)
 			return nil
 		}
-		c.marker.Keep(id)
-		kept = proto.CloneOf(kept)
-		kept.Automatic = false
-		objects = slices.Clone(objects)
-		objects[i] = kept
-		c.newest.setObjects(objects)
-		c.rememberNow(id)
-		c.capture(s, true)
+		kept = c.command(s, id, objects.Keep{ID: id})
 		c.log.Info("object kept", keyObject, id)
 		return nil
 	})
@@ -135,45 +136,17 @@ func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err 
 // does. Errors wrap ErrUnknownObject, ErrDown, what ended ctx, or a *annotation.Fault
 // of the label.
 func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *segdv1.Object, err error) {
-	err = c.atTurn(ctx, func(s *stages) error {
-		seq, objects := c.newest.list()
-		i, err := c.known(objects, id)
-		if err != nil {
-			return err
-		}
-		if _, err := s.step.Rename(id, label); err != nil {
+	rename := objects.Rename{ID: id, Label: label}
+	err = c.atObject(ctx, id, func(s *stages, o objects.Object) error {
+		if err := rename.Check(); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
-		c.marker.Rename(id, label)
-		c.memory.change(func(known *annotation.Object) bool {
-			if known.ID == id {
-				known.Label = label
-			}
-			return true
-		})
-		before := objects[i].Label
-		renamed = proto.CloneOf(objects[i])
-		renamed.Label = label
-		objects = slices.Clone(objects)
-		objects[i] = renamed
-		c.newest.setObjects(objects)
-		if before == label {
+		if o.Label == label {
+			renamed = c.object(id)
 			return nil
 		}
-		if o, ok := s.objects[id]; ok {
-			o.label = label
-			s.objects[id] = o
-		}
-		c.stats.with(func(n *Snapshot) {
-			for k := range n.Objects {
-				if n.Objects[k].ID == id {
-					n.Objects[k].Label = label
-				}
-			}
-		})
-		c.capture(s, true)
+		renamed = c.command(s, id, rename)
 		c.log.Info("object renamed", keyObject, id)
-		c.renamed(id, before, label, seq)
 		return nil
 	})
 	return renamed, err
@@ -195,7 +168,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}
 	var p *tracker.Preview
 	err := c.atTurn(ctx, func(s *stages) (err error) {
-		if err := c.admit(a); err != nil {
+		if err := c.newest.table().Admit(a); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
 		p, err = s.step.Preview(a)
@@ -212,15 +185,10 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %s: preview: %w", c.cfg.Name, err)
 	}
-	_, known := c.newest.list()
+	table, _ := c.newest.table().Apply(objects.Annotate{By: a}, objects.Observe{Result: res})
 	return &segdv1.MaskFrame{
 		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq, Epoch: c.epoch.Load(),
 		Width: int32(res.Width), Height: int32(res.Height),
-		Objects: objects(res, func(id uint32) (class string, automatic bool) {
-			if i := slices.IndexFunc(known, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
-				return known[i].Class, known[i].Automatic && indexOf(a, id) < 0 // what is corrected is people's
-			}
-			return "", false
-		}),
+		Objects: masks(res, table),
 	}, nil
 }

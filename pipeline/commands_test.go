@@ -18,7 +18,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/objects"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
@@ -148,26 +148,21 @@ func (h halved) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 // series notes which objects have series.
 type series struct {
 	nopMeter
-	mu  sync.Mutex
-	ids map[uint32]bool
+	mu    sync.Mutex
+	table objects.Table
 }
 
-func (s *series) Object(o tracker.Object) {
+func (s *series) Objects(t objects.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ids[o.ID] = true
-}
-
-func (s *series) RemoveObject(id uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.ids, id)
+	s.table = t
 }
 
 func (s *series) has(id uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ids[id]
+	_, is := s.table.Get(id)
+	return is
 }
 
 // logged is what was logged.
@@ -195,7 +190,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 	var log *logged
 	var meter *series
 	prepare := func(b *bench) {
-		log, meter = &logged{}, &series{ids: map[uint32]bool{}}
+		log, meter = &logged{}, &series{}
 		open := b.cfg.Open
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
 			s, err := open(o)

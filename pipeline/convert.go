@@ -5,29 +5,30 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
 // maskFrame is the message about it, complete but for the time of publishing; it still has
 // its scene.
-func maskFrame(site, camera string, it *item, res *tracker.Result, kind kindOf) *segdv1.MaskFrame {
-	m := &segdv1.MaskFrame{
+func maskFrame(site, camera string, it *item, res *tracker.Result, table objects.Table) *segdv1.MaskFrame {
+	return &segdv1.MaskFrame{
 		Site: site, Camera: camera,
 		Sequence:     it.seq,
 		PtsNs:        it.pts.Nanoseconds(),
 		CaptureTime:  timestamppb.New(it.frame.Captured),
 		CaptureClock: captureClock(it.frame.Clock),
 		Width:        int32(res.Width), Height: int32(res.Height), PixelAspect: it.frame.PixelAspect,
-		Objects:           objects(res, kind),
+		Objects:           masks(res, table),
 		RegionsOfInterest: regions(it.scene),
 	}
-	return m
 }
 
 // regions are the parts of the image that a scene shows.
@@ -50,28 +51,66 @@ func setBox(b *segdv1.Box, r image.Rectangle) *segdv1.Box {
 	return b
 }
 
-// kindOf tells of an object by its id what it was detected as, and whether it is automatic.
-type kindOf func(id uint32) (class string, automatic bool)
+// box is r, nil if it is empty.
+func box(r image.Rectangle) *segdv1.Box {
+	if r.Empty() {
+		return nil
+	}
+	return setBox(&segdv1.Box{}, r)
+}
 
-// objects are res's, by rising id.
-func objects(res *tracker.Result, kind kindOf) []*segdv1.Object {
-	all := make([]*segdv1.Object, len(res.Objects))
+// masks are a table's objects, with what res has of them.
+func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
+	all := make([]*segdv1.Object, len(table.All()))
 	own := make([]struct { // of all, in one piece
 		object      segdv1.Object
 		box, extent segdv1.Box
 	}, len(all))
-	for i := range res.Objects {
-		o, m := &res.Objects[i], &own[i].object
-		m.Id, m.Label, m.State, m.Box = o.ID, o.Label, state(o.State), setBox(&own[i].box, o.Box)
-		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, counts(o.Mask, res.Width, res.Height)
-		m.Class, m.Automatic = kind(o.ID)
-		if extent := o.Extent.Intersect(image.Rect(-res.Width, -res.Height, 2*res.Width, 2*res.Height)); !extent.Empty() { // as subscribers are promised
+	for i, o := range table.All() {
+		r := tracker.Object{}
+		if k := slices.IndexFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.ID }); k >= 0 {
+			r = res.Objects[k]
+		}
+		m := &own[i].object
+		m.Id, m.Label, m.Class, m.Automatic, m.State = o.ID, o.Label, o.Class, o.Automatic(), state(o.State)
+		m.Box, m.Area, m.Score = setBox(&own[i].box, r.Box), int32(r.Area), r.Score
+		m.Counts = counts(r.Mask, res.Width, res.Height)
+		if extent := objects.Extent(&r, res); !extent.Empty() {
 			m.Extent = setBox(&own[i].extent, extent)
 		}
 		all[i] = m
 	}
-	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
 	return all
+}
+
+// current is an object as it is by now, with its mask from the newest frame, of that size; m is nil if that lacks it.
+func current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.Object {
+	switch lost := m == nil || m.Area > 0 && o.Area == 0; { // with the stages that followed it, or before the first frame
+	case lost:
+		m = &segdv1.Object{Id: o.ID, Class: o.Class, State: state(o.State), Box: &segdv1.Box{}, Counts: mask.Empty(int(width), int(height)).String()}
+	case m.Label == o.Label && m.Automatic == o.Automatic():
+		return m
+	default:
+		m = proto.CloneOf(m)
+	}
+	m.Label, m.Automatic = o.Label, o.Automatic()
+	return m
+}
+
+// objectEvent is what there is to be told of an object, as of frame seq.
+func objectEvent(ev objects.Event, seq uint64) *segdv1.Event {
+	kind := [...]segdv1.EventKind{
+		objects.Appeared:    segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED,
+		objects.Back:        segdv1.EventKind_EVENT_KIND_OBJECT_BACK,
+		objects.Occluded:    segdv1.EventKind_EVENT_KIND_OBJECT_OCCLUDED,
+		objects.Lost:        segdv1.EventKind_EVENT_KIND_OBJECT_LOST,
+		objects.Renamed:     segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED,
+		objects.NotFollowed: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED,
+		objects.Removed:     segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED,
+	}[ev.Kind]
+	return &segdv1.Event{
+		Kind: kind, ObjectId: ev.Object.ID, ObjectLabel: ev.Object.Label, Sequence: seq, Message: ev.Message, Extent: box(ev.Object.Extent),
+	}
 }
 
 // counts is m as subscribers are promised it: of the picture's size in every state. What is out of sight may

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -24,7 +25,7 @@ func TestMaskInEveryState(t *testing.T) {
 		{ID: 3, State: tracker.Occluded},
 		{ID: 4, State: tracker.Lost}, // it rests
 	}}
-	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, people)
+	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, tableOf(res))
 	stamp(m, time.Now())
 	if err := bustest.Check(m); err != nil {
 		t.Error(err)
@@ -42,7 +43,7 @@ func TestExtentInMaskFrame(t *testing.T) {
 		{image.Rect(16, 0, 20, 4), image.Rectangle{}},
 	} {
 		res.Objects = []tracker.Object{{ID: uint32(i + 1), State: tracker.Occluded, Extent: tt.is}}
-		m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, people)
+		m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, tableOf(res))
 		stamp(m, time.Now())
 		if err := bustest.Check(m); err != nil {
 			t.Error(err)
@@ -59,7 +60,8 @@ func TestMaskFrameAllocs(t *testing.T) {
 	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
 	res := &tracker.Result{Width: 8, Height: 8}
 	allocs := func() float64 {
-		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, people) })
+		table := tableOf(res)
+		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, table) })
 	}
 	// The message, a time, and of objects and regions a list and what is in it; and the text of each mask.
 	const most = 6
@@ -71,7 +73,7 @@ func TestMaskFrameAllocs(t *testing.T) {
 		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
 		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box, Extent: box})
 	}
-	m := maskFrame("home", "gate", it, res, people)
+	m := maskFrame("home", "gate", it, res, tableOf(res))
 	for i, o := range m.Objects {
 		if x := int32(3 - i); o.Id != uint32(i+1) || o.Box.X != x || m.RegionsOfInterest[i].Box.X != int32(i) {
 			t.Errorf("object %d: %v, region %v", i, o, m.RegionsOfInterest[i])
@@ -79,5 +81,8 @@ func TestMaskFrameAllocs(t *testing.T) {
 	}
 }
 
-// people is the kind of what people marked.
-func people(uint32) (string, bool) { return "", false }
+// tableOf is one of the objects of a result.
+func tableOf(res *tracker.Result) objects.Table {
+	table, _ := objects.Table{}.Apply(objects.Observe{Result: res})
+	return table
+}

@@ -14,14 +14,18 @@
 // somebody annotated is pinned: it is never replaced, the newer one is dropped
 // instead.
 //
+// Which objects there are, what they are called and whose they are says one table (package objects). Whoever has the
+// camera's turn edits it: the stage that tracks, and commands between two frames. For each frame that stage decides what
+// the detections lead to (package marking), steps the tracker, applies both to the table and makes a report, from which
+// masks, events, zones, metrics and checkpoints are told. Lists and the status read the table.
+//
 // An error in a stage costs that frame. A panic, or error after error, costs the
 // stages: they are torn down and built anew after a pause that grows, with the
-// source redialled. The camera remembers the pictures that its objects were marked on and the last
-// one they were seen in, and what the tracker knew besides a second ago, so the new stages go on from
-// there. An annotation of the configuration that has its picture is taken in the same way. The same is
-// kept over a restart (Config.Checkpoints, docs/checkpoints.md). With what fails twice
-// the objects are forgotten. Either way no other camera sees
-// anything of it.
+// source redialled. The camera keeps the pictures that its objects were marked on, the last one that shows them, and a
+// snapshot of the tracker from the last second; the new stages go on from these. An annotation of the configuration
+// that has its picture is taken in the same way. Checkpoints (Config.Checkpoints, docs/checkpoints.md) keep the same
+// over a restart. Objects with which the stages fail twice in a row are forgotten. No other camera sees
+// anything of a failure.
 //
 // The cameras of a Set may be changed while it runs: Set.Change ends those that go, answers
 // who waits for them, and builds one that replaces another after that has ended.

@@ -73,36 +73,6 @@ func TestExtents(t *testing.T) {
 	})
 }
 
-// What is kept of an object's extents is the last one of what is out of sight, and none of what is in sight without a
-// track, is no more or was in a picture of another size.
-func TestLastExtent(t *testing.T) {
-	var n newest
-	box := &segdv1.Box{Width: 2, Height: 3}
-	for _, tt := range []struct {
-		name    string
-		width   int32
-		objects []*segdv1.Object
-		want    *segdv1.Box // of object 7
-	}{
-		{"no track yet", 8, []*segdv1.Object{{Id: 7, Area: 4}}, nil},
-		{"its track", 8, []*segdv1.Object{{Id: 3, Area: 4}, {Id: 7, Area: 4, Extent: box}}, box},
-		{"hidden", 8, []*segdv1.Object{{Id: 7}}, box},
-		{"no track any more", 8, []*segdv1.Object{{Id: 7, Area: 4}}, nil},
-		{"again", 8, []*segdv1.Object{{Id: 7, Area: 4, Extent: box}}, box},
-		{"removed", 8, nil, nil},
-		{"another one of its number", 8, []*segdv1.Object{{Id: 7}}, nil},
-		{"once more", 8, []*segdv1.Object{{Id: 7, Area: 4, Extent: box}}, box},
-		{"another size", 9, []*segdv1.Object{{Id: 7}}, nil},
-	} {
-		m := &segdv1.MaskFrame{Width: tt.width, Height: 6, Objects: tt.objects}
-		n.keepExtents(m)
-		n.frames = append(n.frames, m)
-		if got := n.extent(7); got != tt.want {
-			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
 // An object with an extent is where the foot of that is, and not that of its mask.
 func TestZonesByExtent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,16 +5,15 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -22,15 +21,8 @@ import (
 // tracker keeps annotated frames by default.
 const maxScenes = 8
 
-// searchFor is how long, in stream time, objects are looked for that were marked on a picture
-// of another time, before it is told that they were not found.
-const searchFor = 5 * time.Second
-
-// searchFrames is how many frames are labelled at least before that: a machine that is busy labels one a second, and
-// an object that comes back is found in some frames only.
-const searchFrames = 25
-
-// scene is a picture and what was marked on it or is shown by it. It does not change.
+// scene is a picture and what was marked on it or is shown by it. It does not change. Only what was configured has
+// labels, until it is in use: they are the table's.
 type scene struct {
 	annotation *annotation.Annotation
 	bgr        []byte
@@ -38,17 +30,15 @@ type scene struct {
 }
 
 // memory is what a camera knows of its objects whatever becomes of its stages: the pictures
-// they were marked on, the last picture of all, and what they are called.
+// they were marked on, and the last picture of all.
 type memory struct {
 	mu       sync.Mutex
 	marked   []scene // the oldest first
 	last     *scene  // what the stages that ended saw last
-	lost     states  // the objects that were followed then; all are lost
 	unused   bool    // the configured annotation is remembered, but not in use yet
-	relapses int     // stages in a row that failed soon after they learnt the objects again
+	failures int     // of stages in a row, soon after they learnt the objects again
 
-	state  *checkpointv1.Tracker // what the tracker knew besides, lately; nil: nothing
-	marker *checkpointv1.Marker  // what the marker of a run before knew; nil once that is taken up
+	tracker *tracker.Snapshot // what the tracker knew besides, lately; nil: nothing
 }
 
 // add remembers a picture with objects, and forgets the oldest of too many, but not one that
@@ -78,12 +68,12 @@ func (m *memory) alone(k int) bool {
 	})
 }
 
-// misses tells whether masks show an object of people's that is in no picture.
-func (m *memory) misses(masks *segdv1.MaskFrame) bool {
+// misses tells whether people's objects are in sight that are in no picture.
+func (m *memory) misses(table objects.Table) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(masks.Objects, func(o *segdv1.Object) bool {
-		return o.Area > 0 && !o.Automatic && !slices.ContainsFunc(m.marked, func(s scene) bool { return indexOf(s.annotation, o.Id) >= 0 })
+	return slices.ContainsFunc(table.All(), func(o objects.Object) bool {
+		return o.Area > 0 && !o.Automatic() && !slices.ContainsFunc(m.marked, func(s scene) bool { return indexOf(s.annotation, o.ID) >= 0 })
 	})
 }
 
@@ -149,30 +139,30 @@ func (m *memory) encoded(s scene) {
 	}
 }
 
-// setState notes what the tracker knows.
-func (m *memory) setState(s *checkpointv1.Tracker) {
+// setTracker notes what the tracker knows.
+func (m *memory) setTracker(s *tracker.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state = s
+	m.tracker = s
 }
 
-// take returns the pictures that new stages learn the objects from, the oldest first, the
-// objects that were followed, and what the tracker knew of them.
-func (m *memory) take() ([]scene, states, *checkpointv1.Tracker) {
+// snapshot returns the pictures that new stages learn the objects from, the oldest first, and what the tracker knew
+// of them besides.
+func (m *memory) snapshot() ([]scene, *tracker.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	scenes := slices.Clone(m.marked)
 	if m.last != nil {
 		scenes = append(scenes, *m.last)
 	}
-	return scenes, m.lost, m.state
+	return scenes, m.tracker
 }
 
 // clear forgets everything.
 func (m *memory) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.marked, m.last, m.lost, m.unused, m.relapses, m.state, m.marker = nil, nil, nil, false, 0, nil, nil
+	m.marked, m.last, m.unused, m.failures, m.tracker = nil, nil, false, 0, nil
 }
 
 // configured remembers the configured annotation with the picture it was made on.
@@ -190,7 +180,16 @@ func (m *memory) configured(a *annotation.Annotation, bgr []byte) {
 func (m *memory) recovered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.relapses = 0
+	m.failures = 0
+}
+
+// failed counts a failure of stages that learnt the objects again, and tells whether these are to be forgotten: they
+// may be the cause.
+func (m *memory) failed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures++
+	return m.failures >= maxFailedRecalls
 }
 
 // use tells, once, that the configured annotation has come into use with its picture.
@@ -202,29 +201,32 @@ func (m *memory) use() bool {
 	return first
 }
 
-// shown makes a scene of a picture and the objects that its masks show, those that are marked
-// automatically only if all is true; nil if they show none.
-func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bool) *scene {
+// shown makes a scene of a picture and the objects that its masks show and a table has, those that are automatic only
+// if all is true; nil if they show none.
+func shown(masks *segdv1.MaskFrame, table objects.Table, bgr []byte, all bool) *scene {
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
 	if masks.PixelAspect != 1 {
 		a.PixelAspect = masks.PixelAspect
 	}
-	counts := func(o *segdv1.Object) bool { return o.Area > 0 && (all || !o.Automatic) }
+	counts := func(m *segdv1.Object) bool {
+		o, is := table.Get(m.Id)
+		return is && m.Area > 0 && (all || !o.Automatic())
+	}
 	// A mask's pixels do not hold the ids of what is marked automatically, and what counts as a detector's has none.
-	outlines := all || slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
+	outlines := all || slices.ContainsFunc(masks.Objects, func(m *segdv1.Object) bool { return m.Id > annotation.MaxID && counts(m) })
 	var bits []uint8
-	for _, o := range objects {
-		if !counts(o) {
+	for _, m := range masks.Objects {
+		if !counts(m) {
 			continue
 		}
-		runs, err := mask.Parse(o.Counts, width, height)
+		runs, err := mask.Parse(m.Counts, width, height)
 		if err != nil {
 			continue // it was made here
 		}
 		bits = runs.Decode(bits)
 		if outlines {
-			a.Objects = append(a.Objects, outlined(o, bits, width, height))
+			a.Objects = append(a.Objects, outlined(m, bits, width, height))
 			continue
 		}
 		if a.Mask == nil {
@@ -232,10 +234,10 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bo
 		}
 		for p, b := range bits {
 			if b != 0 {
-				a.Mask[p] = uint8(o.Id)
+				a.Mask[p] = uint8(m.Id)
 			}
 		}
-		a.Objects = append(a.Objects, annotation.Object{ID: o.Id, Label: o.Label})
+		a.Objects = append(a.Objects, annotation.Object{ID: m.Id})
 	}
 	if len(a.Objects) == 0 {
 		return nil
@@ -245,55 +247,48 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bo
 
 // outlined is an object of which bits are the mask, among ids that a mask's pixels do not hold.
 func outlined(o *segdv1.Object, bits []uint8, width, height int) annotation.Object {
-	out := annotation.Object{ID: o.Id, Label: o.Label, Polygon: annotation.Outline(bits, width, height)}
+	out := annotation.Object{ID: o.Id, Polygon: annotation.Outline(bits, width, height)}
 	if b := o.Box; out.Polygon == nil {
 		out.Box = []float64{float64(b.X), float64(b.Y), float64(b.X + b.Width), float64(b.Y + b.Height)}
 	}
 	return out
 }
 
-// remember keeps the picture of it, the first that heeds an annotation. What is marked automatically is not
-// remembered so: it is found again by what it is.
-func (c *Camera) remember(it *item) {
-	if s := shown(it.masks, it.masks.Objects, it.frame.Pix, false); s != nil {
+// remember keeps the newest picture, if it shows people's objects: always, or if one of them is in no picture yet. What
+// is automatic is not remembered so: it is found again by what it is.
+func (c *Camera) remember(always bool) {
+	if !always && !c.memory.misses(c.newest.table()) {
+		return
+	}
+	if s := c.newestScene(); s != nil {
 		c.memory.add(*s)
 	}
 }
 
-// rememberNow keeps the newest picture with the objects that are people's, if it shows one of them.
-func (c *Camera) rememberNow(id uint32) {
-	_, objects := c.newest.list()
-	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		if s := shown(masks, objects, bgr, false); s != nil && indexOf(s.annotation, id) >= 0 {
-			c.memory.add(*s)
-		}
-		return nil
-	})
-}
-
-// rememberLast keeps what was published last, of what has not been removed since. It comes
-// before forget.
+// rememberLast keeps the picture that was published last. It comes before the objects are lost.
 func (c *Camera) rememberLast() {
-	_, objects := c.newest.list()
-	var last *scene
-	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		last = shown(masks, objects, bgr, false)
-		return nil
-	})
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	if last != nil { // else it is what stages saw that ended before
+	if last := c.newestScene(); last != nil { // else it is what stages saw that ended before
+		c.memory.mu.Lock()
+		defer c.memory.mu.Unlock()
 		c.memory.last = last
 	}
 }
 
-// recollect shows the stepper the pictures that the camera's objects are remembered by. next is the number of the
+// newestScene is the newest picture with people's objects; nil if it shows none.
+func (c *Camera) newestScene() (s *scene) {
+	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
+		s = shown(masks, c.newest.table(), bgr, false)
+		return nil
+	})
+	return s
+}
+
+// recall shows the stepper the pictures that the camera's objects are remembered by. next is the number of the
 // frame to come. It is called in the camera's turn.
-func (s *stages) recollect(ctx context.Context, next uint64) error {
-	scenes, lost, state := s.c.memory.take()
-	s.sought = make(map[uint32]string)
-	before := s.c.memory.takeMarker()
-	var followed []uint32
+func (s *stages) recall(ctx context.Context, next uint64) error {
+	c := s.c
+	scenes, known := c.memory.snapshot()
+	var all []annotation.Object
 	for _, sc := range scenes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -307,104 +302,51 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 		if err := s.step.Recall(ctx, seen, &a); err != nil {
 			return fmt.Errorf("pipeline: tracker: what was marked before: %w", err)
 		}
-		for _, o := range a.Objects {
-			if !slices.Contains(followed, o.ID) {
-				followed = append(followed, o.ID)
-			}
-			if !isAutomatic(before, o.ID) {
-				s.sought[o.ID] = o.Label
-			}
+		all = append(all, a.Objects...)
+	}
+	s.size = s.recalled
+	if known != nil && len(scenes) > 0 {
+		if err := s.step.Restore(known); err != nil {
+			c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
 		}
 	}
-	if state != nil && len(scenes) > 0 {
-		if err := s.step.Resume(state); err != nil {
-			s.c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
-		}
-	}
-	s.c.takeUpMarker(before, followed)
-	s.awaiting.Store(len(followed) > 0) // for a frame at least
-	s.objects = states{}
-	for id, o := range lost {
-		if slices.Contains(followed, id) || s.c.marker.Follows(id) {
-			s.objects[id] = o
-		}
-	}
+	c.emit(time.Now(), c.edit(0, objects.Recall{Known: all})...)
+	// Should these stages fail, what is automatic is found anew.
+	table := c.newest.table()
+	c.memory.change(func(known *annotation.Object) bool {
+		known.Label = ""
+		o, _ := table.Get(known.ID)
+		return !o.Automatic()
+	})
 	return nil
 }
 
-// maxRelapses is how many stages in a row may fail soon after they learnt the objects again.
-const maxRelapses = 2
+// maxFailedRecalls is how many stages in a row may fail soon after they learnt the objects again.
+const maxFailedRecalls = 2
 
-// relapse counts a failure of stages that learnt the objects again, by which these are
-// forgotten in the end: they may be the cause. It is called in the camera's turn.
-func (c *Camera) relapse(err error) {
-	m := &c.memory
-	m.mu.Lock()
-	m.relapses++
-	enough := m.relapses >= maxRelapses
-	m.mu.Unlock()
-	if !enough {
-		return
-	}
-	scenes, _, _ := m.take()
-	m.clear()
-	labels := make(map[uint32]string)
-	for _, s := range scenes {
-		for _, o := range s.annotation.Objects {
-			labels[o.ID] = o.Label
-		}
-	}
-	ids := slices.Sorted(maps.Keys(labels))
-	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, ids, keyError, err)
-	for _, id := range ids {
-		c.cfg.Meter.RemoveObject(id)
-		c.zones.forget(c, id, labels[id], 0)
-		c.emit(&segdv1.Event{
-			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: id, ObjectLabel: labels[id],
-			Message: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err),
-		})
-	}
-	c.stats.with(func(n *Snapshot) { n.Objects = nil })
-}
-
-// search looks after the objects that new stages learnt, in masks with stream time pts: those
-// that are not found for long are told of, once.
-func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
-	if len(s.sought) == 0 {
-		s.awaiting.Store(false)
-		return
-	}
-	defer func() { s.awaiting.Store(len(s.sought) > 0) }()
-	if s.soughtFrom == nil {
-		s.soughtFrom, s.soughtSince = &masks.Sequence, pts
-	}
-	s.soughtIn++
-	for _, o := range masks.Objects {
-		if _, ok := s.sought[o.Id]; !ok {
-			continue
-		}
-		switch {
-		case o.Area > 0:
-			delete(s.sought, o.Id)
-		case pts-s.soughtSince >= searchFor && s.soughtIn >= searchFrames:
-			delete(s.sought, o.Id)
-			s.c.notFollowed(o.Id, o.Label, masks.Sequence, fmt.Sprintf("it was not found within %.1f s of frame %d by what it looked like when it was marked; it is looked for still; mark it again if it is there",
-				(pts-s.soughtSince).Seconds(), *s.soughtFrom))
-		}
-	}
-}
-
-// refit tells that what the stages learnt is of another picture size than the camera's frames.
-func (s *stages) refit(res *tracker.Result) {
-	c := s.c
-	used := !c.memory.use()
+// forgetAll forgets the objects that the camera fails with again and again. It is called in the camera's turn.
+func (c *Camera) forgetAll(err error) {
 	c.memory.clear()
-	s.sought = nil
-	s.awaiting.Store(false)
-	if used {
-		s.objects.resized(c, res)
-		return
+	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, c.newest.table().IDs(), keyError, err)
+	c.emit(time.Now(), c.edit(0, objects.RemoveAll{Reason: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err)})...)
+}
+
+// resize forgets the objects if it is the first frame of another size than those before: they are nowhere in it.
+func (s *stages) resize(it *item) (events []*segdv1.Event) {
+	was, size := s.size, image.Pt(it.frame.Width, it.frame.Height)
+	s.size = size
+	table := s.c.newest.table()
+	if was == size || was == (image.Point{}) || len(table.All()) == 0 {
+		return nil
 	}
-	c.rejected(fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("picture", "it is %d×%d; the camera's frames are %d×%d",
-		s.recalled.X, s.recalled.Y, res.Width, res.Height)))
+	change := fmt.Sprintf("the picture size changed from %d×%d to %d×%d", was.X, was.Y, size.X, size.Y)
+	unused := s.c.memory.use()
+	s.c.memory.clear()
+	if unused {
+		events = append(events, s.c.rejection(fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("picture", "it is %d×%d; the camera's frames are %d×%d",
+			was.X, was.Y, size.X, size.Y))))
+	} else {
+		s.c.log.Warn("objects forgotten, "+change, keyObjects, table.IDs(), keySeq, it.seq)
+	}
+	return append(events, s.c.edit(s.c.newest.sequence(), objects.RemoveAll{Reason: change})...)
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
 )
 
 // How much a camera keeps of what it has published.
@@ -19,60 +19,31 @@ const (
 )
 
 // newest is what the camera has published last: the masks of some frames, the
-// picture of the newest one and its objects.
+// picture of the newest one, and the objects. Only whoever has the camera's turn changes it.
 type newest struct {
 	mu      sync.Mutex
 	picture *ingest.Frame // one reference; nil before the first and after the end
 	frames  []*segdv1.MaskFrame
 	bytes   int
-	objects []*segdv1.Object       // of the newest frame, without what was removed since
-	extents map[uint32]*segdv1.Box // of these, or the last one of what is out of sight
+	objects objects.Table // of the newest frame, with what was edited since
 }
 
-// keep takes in a frame that is about to be published, and drops the oldest masks
+// keep takes in a frame that is about to be published, with the objects as of then, and drops the oldest masks
 // beyond the limits.
-func (n *newest) keep(it *item) {
+func (n *newest) keep(it *item, table objects.Table) {
 	it.frame.Retain()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.picture != nil {
 		n.picture.Release()
 	}
-	n.picture, n.objects = it.frame, it.masks.Objects
-	n.keepExtents(it.masks)
+	n.picture, n.objects = it.frame, table
 	n.frames = append(n.frames, it.masks)
 	n.bytes += proto.Size(it.masks)
 	for len(n.frames) > maxFrames || n.bytes > maxFrameBytes && len(n.frames) > 1 {
 		n.bytes -= proto.Size(n.frames[0])
 		n.frames = slices.Delete(n.frames, 0, 1)
 	}
-}
-
-// keepExtents takes in where the objects of m, the frame after those there are, are by their tracks.
-func (n *newest) keepExtents(m *segdv1.MaskFrame) {
-	if n.extents == nil {
-		n.extents = map[uint32]*segdv1.Box{}
-	}
-	if k := len(n.frames); k > 0 && (n.frames[k-1].Width != m.Width || n.frames[k-1].Height != m.Height) {
-		clear(n.extents) // they are of another picture
-	}
-	maps.DeleteFunc(n.extents, func(id uint32, _ *segdv1.Box) bool {
-		return !slices.ContainsFunc(m.Objects, func(o *segdv1.Object) bool { return o.Id == id })
-	})
-	for _, o := range m.Objects {
-		if o.Extent != nil {
-			n.extents[o.Id] = o.Extent
-		} else if o.Area > 0 {
-			delete(n.extents, o.Id) // it has no track any more
-		}
-	}
-}
-
-// extent is an object's in the newest frame or, of one that is out of sight, the last one it had; nil without one.
-func (n *newest) extent(id uint32) *segdv1.Box {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.extents[id]
 }
 
 // drop gives the picture back.
@@ -85,53 +56,70 @@ func (n *newest) drop() {
 	n.picture = nil
 }
 
-func (n *newest) setObjects(objects []*segdv1.Object) {
+// table is the objects that there are.
+func (n *newest) table() objects.Table {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.objects = objects
+	return n.objects
 }
 
-// list returns the newest frame's number, 0 before the first, and the objects.
-func (n *newest) list() (seq uint64, objects []*segdv1.Object) {
+func (n *newest) setTable(table objects.Table) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.objects = table
+}
+
+// masks are those of the newest frame; zero before the first.
+func (n *newest) masks() *segdv1.MaskFrame {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last()
+}
+
+// last is as masks. It needs mu.
+func (n *newest) last() *segdv1.MaskFrame {
 	if k := len(n.frames); k > 0 {
-		seq = n.frames[k-1].Sequence
+		return n.frames[k-1]
 	}
-	return seq, n.objects
+	return &segdv1.MaskFrame{}
 }
 
-// retain returns the newest picture, of which the caller owns a reference, its masks, and the objects
-// that list returns; nil before the first and after the end.
-func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame, []*segdv1.Object) {
+// sequence is the newest frame's number, 0 before the first.
+func (n *newest) sequence() uint64 { return n.masks().Sequence }
+
+// retain returns the newest picture, of which the caller owns a reference, and its masks; nil before the first and
+// after the end.
+func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.picture == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	n.picture.Retain()
-	return n.picture, n.frames[len(n.frames)-1], n.objects
+	return n.picture, n.last()
 }
 
-// size is the newest frame's, 0×0 before the first.
-func (n *newest) size() (width, height int32) {
+// Objects returns the camera's objects by rising id as they are by now, with their masks from the newest published
+// frame, and that frame's sequence number, 0 before the first. The objects must not be changed.
+func (c *Camera) Objects() (seq uint64, all []*segdv1.Object) {
+	n := &c.newest
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if k := len(n.frames); k > 0 {
-		width, height = n.frames[k-1].Width, n.frames[k-1].Height
+	masks, table := n.last(), n.objects
+	n.mu.Unlock()
+	for _, o := range table.All() {
+		var m *segdv1.Object
+		if at := slices.IndexFunc(masks.Objects, func(m *segdv1.Object) bool { return m.Id == o.ID }); at >= 0 {
+			m = masks.Objects[at]
+		}
+		all = append(all, current(m, &o, masks.Width, masks.Height))
 	}
-	return width, height
+	return masks.Sequence, all
 }
-
-// Objects returns the camera's objects by rising id, as the newest published frame
-// shows them, without those removed and with the labels given since, and that
-// frame's sequence number. The objects must not be changed.
-func (c *Camera) Objects() (seq uint64, objects []*segdv1.Object) { return c.newest.list() }
 
 // FrameSize is the newest published frame's, in pixels; 0×0 before the first.
 func (c *Camera) FrameSize() (width, height int) {
-	w, h := c.newest.size()
-	return int(w), int(h)
+	m := c.newest.masks()
+	return int(m.Width), int(m.Height)
 }
 
 // Masks returns the masks of one of the latest frames published, 256 or what takes
@@ -171,7 +159,7 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 // valid during the call only, and its masks, which must not be changed. The error
 // wraps ErrDown when there is no picture, or is use's.
 func (c *Camera) Picture(use func(masks *segdv1.MaskFrame, bgr []byte) error) error {
-	f, masks, _ := c.newest.retain()
+	f, masks := c.newest.retain()
 	if f == nil {
 		return fmt.Errorf("%w: no picture of camera %s: %s", ErrDown, c.cfg.Name, c.stats.down())
 	}

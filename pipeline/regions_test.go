@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -89,7 +90,7 @@ func TestRegionsZoomed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got [][5]int32
-	for _, r := range maskFrame("home", "gate", it, &tracker.Result{Width: width, Height: height}, people).RegionsOfInterest {
+	for _, r := range maskFrame("home", "gate", it, &tracker.Result{Width: width, Height: height}, objects.Table{}).RegionsOfInterest {
 		got = append(got, [5]int32{r.Box.X, r.Box.Y, r.Box.Width, r.Box.Height, r.Zoom})
 	}
 	if diff := cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got); diff != "" {

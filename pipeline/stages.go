@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -59,7 +59,6 @@ type stages struct {
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
 	earlier remaker
-	objects states
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
 	// Of the goroutine that makes scenes.
@@ -67,19 +66,14 @@ type stages struct {
 	whole    tracker.Looks
 	detector Detector // nil: the model's own heads do it
 
-	// What was marked before these stages were, but for what was seen since.
-	sought      map[uint32]string // labels
-	soughtFrom  *uint64           // the frame since when; nil before the first
-	soughtSince time.Duration     // its stream time
-	soughtIn    int               // frames since, that one included
-	recalled    image.Point       // size of the pictures; zero if there were none
+	recalled image.Point // size of the pictures of what was marked before; zero if there were none
+	size     image.Point // of the last frame, or those pictures
 
 	cancel context.CancelCauseFunc // stops the source
 	ready  chan struct{}           // closed when that is learnt
 
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
-	awaiting  atomic.Bool                   // some of sought are neither found nor given up yet
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -112,7 +106,7 @@ func (c *Camera) once(ctx context.Context) error {
 	running.Go(func() {
 		defer close(s.ready)
 		defer func() { <-c.turn }()
-		if err := guard(func() error { return s.recollect(ctx, next) }); err != nil && ctx.Err() == nil {
+		if err := guard(func() error { return s.recall(ctx, next) }); err != nil && ctx.Err() == nil {
 			s.fail(StageTrack, err)
 		}
 		plan := s.step.Plan(features.Plan{})
@@ -145,14 +139,15 @@ func (c *Camera) once(ctx context.Context) error {
 	default:
 		err = fmt.Errorf("pipeline: source: %w", err)
 	}
-	s.endAll()
+	c.stages = nil
+	events := c.edit(c.newest.sequence(), objects.RemoveAll{Automatic: true, Reason: "the camera's stages ended; what is there is found anew"})
 	c.rememberLast()
-	s.objects.forget(c)
+	c.emit(time.Now(), append(events, c.edit(0, objects.Lose{Reason: "the camera's stages ended"})...)...)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
 	case !soon:
 		c.memory.recovered()
-	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{}:
-		c.relapse(err)
+	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{} && c.memory.failed():
+		c.forgetAll(err)
 	}
 	return err
 }
@@ -308,8 +303,7 @@ func (s *stages) failed(stage Stage, it *item, err error) {
 		s.c.stats.with(func(n *Snapshot) { n.Failed++ })
 		s.c.cfg.Meter.Failed(stage)
 	}
-	s.c.postpone(it)
-	s.c.resolve(it, err)
+	s.c.giveUp(it, err)
 	s.release(it)
 }
 
@@ -324,8 +318,7 @@ func (s *stages) dropped(before Stage, it *item) {
 	})
 	s.c.cfg.Meter.Dropped(before)
 	// Only a failure elsewhere makes a mailbox drop a frame with an annotation.
-	s.c.postpone(it)
-	s.c.resolve(it, errStages)
+	s.c.giveUp(it, errStages)
 	s.release(it)
 }
 
@@ -382,121 +375,6 @@ func (s *stages) features(it *item) error {
 		return nil
 	}
 	return s.extract.Coarsen(it.scene, it.frame.Pix)
-}
-
-// track labels the scene and publishes the masks: what subscribers get must not
-// wait for another stage.
-func (s *stages) track(ctx context.Context, it *item) error {
-	// Held until the masks are out: after a command no older masks may follow.
-	s.c.turn <- struct{}{}
-	defer func() { <-s.c.turn }()
-	s.c.taken = taken(it.frame)
-	defer func() { s.c.taken = time.Time{} }()
-	s.letGoExpired(time.Now())
-	res, err := s.label(ctx, it)
-	if err != nil {
-		return err
-	}
-	c := s.c
-	c.marker.Observe(res)
-	c.cfg.Meter.Automatic(c.marker.Automatic())
-	if it.note != nil {
-		c.bind(it.note.annotation, it.seq)
-	}
-	plan := s.step.Plan(features.Plan{}, c.marker.Windows()...)
-	s.plan.Store(&plan)
-	s.searching.Store(s.step.Searching())
-	c.cfg.Meter.Solved(res.Solve)
-	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.marker.Class)
-	it.masks.Epoch, it.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
-	s.recycle(it)
-
-	now := time.Now()
-	stamp(it.masks, now)
-	if len(res.Forgotten) > 0 {
-		s.refit(res)
-	} else if c.memory.use() {
-		c.accepted(it.seq, "")
-	}
-	c.newest.keep(it)
-	var marks *annotation.Annotation
-	if it.note != nil {
-		marks = it.note.annotation
-		c.remember(it)
-	} else if c.memory.misses(it.masks) {
-		c.remember(it)
-	}
-	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
-	s.objects.observe(c, res)
-	c.zones.observe(c, it, res)
-	s.objects.watch(c, it.masks, it.pts, marks)
-	s.search(it.masks, it.pts)
-	defer s.captureDue(it.masks, marks != nil, now) // once they are out
-	if !c.cfg.Lease.Valid() {                       // another box may publish by now; people here still see it
-		c.stats.with(func(n *Snapshot) { n.Dropped, n.Unleased = n.Dropped+1, n.Unleased+1 })
-		c.cfg.Meter.Unleased()
-		return nil
-	}
-	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
-		// The bus is away, the stage is sound: people at the page still see it.
-		c.publishFailed()
-		c.stats.with(func(n *Snapshot) { n.Failed++ })
-		c.cfg.Meter.Failed(StageTrack)
-		c.log.Debug("masks not published", keySeq, it.seq, keyError, err)
-		return nil
-	}
-	latency := now.Sub(c.taken)
-	c.stats.published(now, latency, res.Objects)
-	c.cfg.Meter.Published(latency)
-	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
-		s.slow.add(c.log, it, res.Solve, latency, now)
-	}
-	return nil
-}
-
-// maxTransit is the longest a frame is believed to travel from a camera here.
-const maxTransit = 2 * time.Second
-
-// taken is when f was captured, by the clock here. A camera's own clock counts only as
-// far as it can be true: one that runs ahead or minutes behind says nothing, and then the
-// time of arrival has to do.
-func taken(f *ingest.Frame) time.Time {
-	if transit := f.Received.Sub(f.Captured); f.Clock == ingest.ClockSenderReport && transit >= 0 && transit <= maxTransit {
-		return f.Received.Add(-transit)
-	}
-	return f.Received
-}
-
-// label steps the tracker, with the frame's annotation first if it has one, or what begins by itself
-// in it, and without it when that is refused.
-func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
-	kept, err := it.frame.Keep()
-	if err != nil {
-		return nil, err
-	}
-	defer kept.Release()
-	p := &picture{kept, &s.earlier}
-	d := s.decide(it)
-	if it.note == nil {
-		res, err := s.step.Step(ctx, it.scene, p, d.Annotation, d.Extents)
-		if d.Annotation != nil && errors.Is(err, annotation.ErrInvalid) {
-			s.c.lookFailed(fmt.Errorf("pipeline: what was detected in frame %d: %w", it.seq, err))
-			return s.step.Step(ctx, it.scene, p, nil, d.Extents)
-		}
-		return res, err
-	}
-	var res *tracker.Result
-	if err = s.c.admit(it.note.annotation); err == nil {
-		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation, d.Extents)
-	}
-	switch {
-	case err == nil:
-		s.c.correct(it.note.annotation)
-	case errors.Is(err, annotation.ErrInvalid):
-		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
-		return s.step.Step(ctx, it.scene, p, nil, d.Extents)
-	}
-	return res, err
 }
 
 func (s *stages) view(it *item) error {

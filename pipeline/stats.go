@@ -1,24 +1,17 @@
 package pipeline
 
 import (
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/rolling"
 	"github.com/segd/segd/zones"
 )
 
-// recent is how far back "over the last seconds" reaches.
-const recent = 5 * time.Second
-
 // Percentiles of a duration; all 0 without samples.
-type Percentiles struct {
-	P50, P95, P99 time.Duration
-}
+type Percentiles = rolling.Percentiles
 
 // Snapshot is how a camera does at one moment.
 type Snapshot struct {
@@ -56,18 +49,9 @@ type Snapshot struct {
 	// Between the first frame in and the last one published.
 	Span time.Duration
 
-	Objects []ObjectSnapshot // by rising id
+	Objects []objects.Object // by rising id; not to be changed
 
 	Zones zones.Counts // since Run began, or they were set; not to be changed
-}
-
-// ObjectSnapshot is one object in the newest frame.
-type ObjectSnapshot struct {
-	ID            uint32
-	Label         string
-	State         tracker.State
-	Area          int    // pixels
-	VisibleFrames uint64 // published frames it was visible in
 }
 
 // Stage numbers a camera's stages in the order frames pass them.
@@ -90,9 +74,9 @@ func (s Stage) String() string {
 type stats struct {
 	mu      sync.Mutex
 	snap    Snapshot // the counts; the derived fields stay zero
-	in, out rate
-	samples window
-	whole   histogram
+	in, out rolling.Rate
+	samples rolling.Window
+	whole   rolling.Histogram
 	first   time.Time // first frame in
 	last    time.Time // last frame published
 }
@@ -117,163 +101,31 @@ func (s *stats) frameIn(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.snap.In++
-	s.in.add(now)
+	s.in.Add(now)
 	if s.first.IsZero() {
 		s.first = now
 	}
 }
 
-// published counts a frame on the bus with the objects in it.
-func (s *stats) published(now time.Time, latency time.Duration, objects []tracker.Object) {
+// published counts a frame on the bus.
+func (s *stats) published(now time.Time, latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.snap.Published++
-	s.out.add(now)
-	s.samples.add(now, latency)
-	s.whole.add(latency)
+	s.out.Add(now)
+	s.samples.Add(now, latency)
+	s.whole.Add(latency)
 	s.last = now
-	seen := make(map[uint32]uint64, len(s.snap.Objects))
-	for _, o := range s.snap.Objects {
-		seen[o.ID] = o.VisibleFrames
-	}
-	s.snap.Objects = s.snap.Objects[:0]
-	for _, o := range objects {
-		frames := seen[o.ID]
-		if o.State == tracker.Visible {
-			frames++
-		}
-		s.snap.Objects = append(s.snap.Objects, ObjectSnapshot{
-			ID: o.ID, Label: o.Label, State: o.State, Area: o.Area, VisibleFrames: frames,
-		})
-	}
 }
 
 func (s *stats) snapshot(now time.Time) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snap := s.snap
-	snap.Objects = slices.Clone(s.snap.Objects)
-	slices.SortFunc(snap.Objects, func(a, b ObjectSnapshot) int { return int(a.ID) - int(b.ID) })
-	snap.FPSIn, snap.FPSOut = s.in.perSecond(now), s.out.perSecond(now)
-	snap.Recent, snap.Latency = s.samples.percentiles(now), s.whole.percentiles()
+	snap.FPSIn, snap.FPSOut = s.in.PerSecond(now), s.out.PerSecond(now)
+	snap.Recent, snap.Latency = s.samples.Percentiles(now), s.whole.Percentiles()
 	if s.last.After(s.first) {
 		snap.Span = s.last.Sub(s.first)
 	}
 	return snap
-}
-
-// rate counts events by the second over the last few seconds.
-type rate struct {
-	first  time.Time
-	counts [int(recent/time.Second) + 1]int // ring, by second since first
-	second int                              // newest second counted or passed
-}
-
-func (r *rate) add(now time.Time) {
-	if r.first.IsZero() {
-		r.first = now
-	}
-	r.advance(now)
-	r.counts[r.second%len(r.counts)]++
-}
-
-func (r *rate) advance(now time.Time) {
-	second := int(now.Sub(r.first) / time.Second)
-	if second-r.second >= len(r.counts) {
-		clear(r.counts[:])
-		r.second = second
-	}
-	for r.second < second {
-		r.second++
-		r.counts[r.second%len(r.counts)] = 0
-	}
-}
-
-// perSecond averages over the last whole seconds, or over what there is before
-// the first one has passed.
-func (r *rate) perSecond(now time.Time) float64 {
-	if r.first.IsZero() {
-		return 0
-	}
-	r.advance(now)
-	sum := 0
-	for _, n := range r.counts {
-		sum += n
-	}
-	partial := now.Sub(r.first) - time.Duration(r.second)*time.Second
-	span := partial + time.Duration(min(r.second, len(r.counts)-1))*time.Second
-	// A rate over less than a second says little but is not more than was counted.
-	return float64(sum) / max(1, span.Seconds())
-}
-
-// Latencies are counted in tenths of a millisecond up to five minutes, which what is
-// longer counts as; a percentile is known to within 1 %, or that unit.
-const (
-	latencyUnit   = 100 * time.Microsecond
-	latencyMost   = 5 * time.Minute
-	latencyDigits = 2
-)
-
-// count counts d. A camera's clock can run ahead, so it may be negative.
-func count(h *hdrhistogram.Histogram, d time.Duration) {
-	_ = h.RecordValue(int64(min(max(d, 0), latencyMost).Round(latencyUnit) / latencyUnit)) // in range
-}
-
-func percentilesOf(h *hdrhistogram.Histogram) Percentiles {
-	at := func(p float64) time.Duration { return time.Duration(h.ValueAtPercentile(p)) * latencyUnit }
-	return Percentiles{at(50), at(95), at(99)}
-}
-
-// histogram counts durations for ever in constant memory.
-type histogram struct {
-	h *hdrhistogram.Histogram // nil before the first
-}
-
-func (h *histogram) add(d time.Duration) {
-	if h.h == nil {
-		h.h = hdrhistogram.New(1, int64(latencyMost/latencyUnit), latencyDigits)
-	}
-	count(h.h, d)
-}
-
-func (h *histogram) percentiles() Percentiles {
-	if h.h == nil {
-		return Percentiles{}
-	}
-	return percentilesOf(h.h)
-}
-
-// window counts durations by the second, and forgets them after the last few seconds.
-type window struct {
-	h      *hdrhistogram.WindowedHistogram // nil before the first
-	first  time.Time
-	second int // since first; the one that is counted
-}
-
-// windowSeconds is recent, and the second that has not passed yet.
-const windowSeconds = int(recent/time.Second) + 1
-
-func (w *window) add(now time.Time, latency time.Duration) {
-	if w.h == nil {
-		w.h = hdrhistogram.NewWindowed(windowSeconds, 1, int64(latencyMost/latencyUnit), latencyDigits)
-		w.first = now
-	}
-	w.advance(now)
-	count(w.h.Current, latency)
-}
-
-func (w *window) advance(now time.Time) {
-	second := int(now.Sub(w.first) / time.Second)
-	for range min(second-w.second, windowSeconds) {
-		w.h.Rotate()
-	}
-	w.second = max(w.second, second)
-}
-
-func (w *window) percentiles(now time.Time) Percentiles {
-	if w.h == nil {
-		return Percentiles{}
-	}
-	w.advance(now)
-	return percentilesOf(w.h.Merge())
 }

@@ -1,145 +1,19 @@
 package pipeline
 
 import (
-	"math"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/segd/segd/tracker"
 )
 
-// The histogram's percentiles must lie within 1 %, or its unit, of the sorted samples'.
-func TestHistogram(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, tt := range []struct {
-		name string
-		draw func() time.Duration
-		n    int
-	}{
-		{"one sample", func() time.Duration { return 42 * time.Millisecond }, 1},
-		{"uniform", func() time.Duration { return time.Duration(rng.Int64N(int64(200*time.Millisecond))) + time.Millisecond }, 1000},
-		{"long tail", func() time.Duration { return time.Duration(float64(20*time.Millisecond) * math.Exp(rng.NormFloat64())) }, 10000},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var h histogram
-			samples := make([]time.Duration, tt.n)
-			for i := range samples {
-				samples[i] = tt.draw()
-				h.add(samples[i])
-			}
-			slices.Sort(samples)
-			got := h.percentiles()
-			for _, q := range []struct {
-				p    float64
-				have time.Duration
-			}{{0.5, got.P50}, {0.95, got.P95}, {0.99, got.P99}} {
-				want := samples[int(math.Ceil(q.p*float64(len(samples))))-1]
-				if off := (q.have - want).Abs(); off > max(want/100, 100*time.Microsecond) {
-					t.Errorf("p%v is %v, sorted samples say %v", 100*q.p, q.have, want)
-				}
-			}
-		})
-	}
-}
-
-func TestHistogramEdges(t *testing.T) {
-	var h histogram
-	if h.percentiles() != (Percentiles{}) {
-		t.Error("percentiles without samples are not zero")
-	}
-	h.add(-time.Second) // a camera's clock can run ahead
-	h.add(24 * time.Hour)
-	if p := h.percentiles(); p.P50 > time.Millisecond || p.P99 < 4*time.Minute {
-		t.Errorf("got %+v", p)
-	}
-}
-
-func TestRate(t *testing.T) {
-	start := time.Unix(1000, 0)
-	tests := []struct {
-		name  string
-		fps   float64
-		from  time.Duration // of the events
-		until time.Duration
-		at    time.Duration // when asked
-		want  float64
-	}{
-		{"steady", 10, 0, 20 * time.Second, 20 * time.Second, 10},
-		{"just begun", 10, 0, 2500 * time.Millisecond, 2500 * time.Millisecond, 10},
-		{"stopped long ago", 10, 0, 20 * time.Second, time.Minute, 0},
-		{"slow", 1, 0, 20 * time.Second, 20*time.Second - time.Millisecond, 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var r rate
-			for d := tt.from; d < tt.until; d += time.Duration(float64(time.Second) / tt.fps) {
-				r.add(start.Add(d))
-			}
-			if got := r.perSecond(start.Add(tt.at)); math.Abs(got-tt.want) > 0.1*tt.want+0.01 {
-				t.Errorf("got %v fps, want %v", got, tt.want)
-			}
-		})
-	}
-	if (&rate{}).perSecond(start) != 0 {
-		t.Error("a rate without events is not 0")
-	}
-}
-
-// The window forgets what is older than the last seconds, whole seconds at a time.
-func TestWindow(t *testing.T) {
-	var w window
-	start := time.Unix(1000, 0)
-	if p := w.percentiles(start); p != (Percentiles{}) {
-		t.Errorf("before the first: %+v", p)
-	}
-	for i := range 3000 {
-		w.add(start.Add(time.Duration(i)*10*time.Millisecond), time.Duration(i)*time.Millisecond)
-	}
-	near := func(got, want time.Duration) bool { return (got - want).Abs() <= want/100 }
-	// Samples 2500 to 2999 are no older than five seconds.
-	end := start.Add(30 * time.Second)
-	if p := w.percentiles(end); !near(p.P50, 2749*time.Millisecond) || !near(p.P95, 2974*time.Millisecond) || !near(p.P99, 2994*time.Millisecond) {
-		t.Errorf("got %+v", p)
-	}
-	// Of the last two of those seconds.
-	if p := w.percentiles(end.Add(3 * time.Second)); !near(p.P50, 2899*time.Millisecond) {
-		t.Errorf("three seconds later: %+v", p)
-	}
-	if p := w.percentiles(end.Add(time.Hour)); p != (Percentiles{}) {
-		t.Errorf("an hour later: %+v", p)
-	}
-	w.add(end.Add(time.Hour), 7*time.Millisecond)
-	if p := w.percentiles(end.Add(time.Hour)); p != (Percentiles{7 * time.Millisecond, 7 * time.Millisecond, 7 * time.Millisecond}) {
-		t.Errorf("one sample: %+v", p)
-	}
-	if n := testing.AllocsPerRun(100, func() { w.add(end.Add(time.Hour), time.Second) }); n != 0 {
-		t.Errorf("%v allocations a frame", n)
-	}
-}
-
-func TestPublishedObjects(t *testing.T) {
+func TestPublished(t *testing.T) {
 	var s stats
 	now := time.Unix(1000, 0)
 	s.frameIn(now)
-	states := []tracker.State{tracker.Visible, tracker.Occluded, tracker.Visible, tracker.Lost}
-	for i, st := range states {
+	for range 4 {
 		now = now.Add(100 * time.Millisecond)
-		s.published(now, 10*time.Millisecond, []tracker.Object{
-			{ID: 9, State: tracker.Visible, Area: 5},
-			{ID: 2, Label: "person", State: st, Area: i},
-		})
+		s.published(now, 10*time.Millisecond)
 	}
-	snap := s.snapshot(now)
-	want := []ObjectSnapshot{
-		{ID: 2, Label: "person", State: tracker.Lost, Area: 3, VisibleFrames: 2},
-		{ID: 9, State: tracker.Visible, Area: 5, VisibleFrames: 4},
-	}
-	if !slices.Equal(snap.Objects, want) {
-		t.Errorf("got %+v", snap.Objects)
-	}
-	if snap.Published != 4 || snap.Span != 400*time.Millisecond {
+	if snap := s.snapshot(now); snap.Published != 4 || snap.Span != 400*time.Millisecond {
 		t.Errorf("got %+v", snap)
 	}
 }

@@ -2,11 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -14,15 +17,19 @@ import (
 // zoneWatch follows the camera's objects through its zones. It outlives the stages: an object
 // that is found again by new ones is where it was. Whoever has the camera's turn uses it.
 type zoneWatch struct {
-	watcher *zones.Watcher
-	objects []zones.Object // of the frame in hand
-	set     bool           // by somebody, while c is there
+	watcher    *zones.Watcher
+	configured []byte         // Config.Zones as JSON
+	objects    []zones.Object // of the frame in hand
+	set        bool           // by somebody, while c is there
 
 	layout atomic.Pointer[zones.Layout] // the watcher's, for any goroutine
 }
 
 func (z *zoneWatch) begin(c *Camera) (err error) {
 	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
+		return err
+	}
+	if z.configured, err = json.Marshal(c.cfg.Zones); err != nil {
 		return err
 	}
 	z.changed(c)
@@ -48,40 +55,42 @@ func (z *zoneWatch) counted(c *Camera) {
 	c.stats.with(func(s *Snapshot) { s.Zones = counts })
 }
 
-// observe tells what happened in the frame of it. It comes after states.observe.
-func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result) {
+// observe returns what happens in the frame of it, where the objects are those of a table.
+func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table objects.Table) []*segdv1.Event {
 	if l := z.watcher.Layout(); len(l.Zones)+len(l.Lines) == 0 {
-		return
+		return nil
 	}
 	z.objects = z.objects[:0]
 	for _, o := range res.Objects {
 		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost).WithExtent(o.Extent, res.Width, res.Height))
 	}
-	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
-	z.tell(c, events, it.seq, func(id uint32) string {
-		if i := slices.IndexFunc(res.Objects, func(o tracker.Object) bool { return o.ID == id }); i >= 0 {
-			return res.Objects[i].Label
+	for _, o := range table.All() {
+		if o.Dormant {
+			z.objects = append(z.objects, zones.Object{ID: o.ID, Lost: true})
 		}
-		return ""
-	})
+	}
+	return z.events(c, z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects}), it.seq, table.Get)
 }
 
 // forget forgets an object that was removed, as of frame seq.
-func (z *zoneWatch) forget(c *Camera, id uint32, label string, seq uint64) {
-	z.tell(c, z.watcher.Forget(id), seq, func(uint32) string { return label })
+func (z *zoneWatch) forget(c *Camera, o objects.Object, seq uint64) []*segdv1.Event {
+	return z.events(c, z.watcher.Forget(o.ID), seq, func(uint32) (objects.Object, bool) { return o, true })
 }
 
-func (z *zoneWatch) tell(c *Camera, events []zones.Event, seq uint64, label func(id uint32) string) {
+// events are what happened to objects, with the counts told as they are now.
+func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
 	for _, ev := range events {
-		c.emitSeen(zoneEvent(ev, seq, label(ev.Object)))
+		o, _ := of(ev.Object)
+		out = append(out, zoneEvent(ev, seq, &o))
 	}
 	if len(events) > 0 {
 		z.counted(c)
 	}
+	return out
 }
 
-func zoneEvent(ev zones.Event, seq uint64, label string) *segdv1.Event {
-	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: label, Sequence: seq}
+func zoneEvent(ev zones.Event, seq uint64, o *objects.Object) *segdv1.Event {
+	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: o.Label, Sequence: seq, Extent: box(o.Extent)}
 	switch ev.Kind {
 	case zones.Entered:
 		out.Kind, out.Zone = segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, ev.Name
@@ -127,13 +136,7 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 		}
 		z.set = true
 		z.changed(c)
-		seq, objects := c.newest.list()
-		z.tell(c, events, seq, func(id uint32) string {
-			if i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
-				return objects[i].Label
-			}
-			return ""
-		})
+		c.emit(time.Now(), z.events(c, events, c.newest.sequence(), c.newest.table().Get)...)
 		set = z.watcher.Layout()
 		for _, name := range c.cfg.Detect.Zones {
 			if !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == name }) {

@@ -33,8 +33,8 @@ type Saved struct {
 	Appearance []float32
 }
 
-// State returns what is worth keeping over a restart. It shares no memory with the tracker.
-func (t *Tracker) State() Snapshot {
+// Snapshot returns what is worth keeping over a restart. It shares no memory with the tracker.
+func (t *Tracker) Snapshot() Snapshot {
 	s := Snapshot{Time: t.last, Next: t.next}
 	for _, k := range t.tracks {
 		if k.confirmed {
@@ -52,9 +52,9 @@ func (t *Tracker) State() Snapshot {
 	return s
 }
 
-// Resume replaces all tracks by those of a snapshot. It refuses what State cannot have returned, and then changes
+// Restore replaces all tracks by those of a snapshot. It refuses what Snapshot cannot have returned, and then changes
 // nothing.
-func (t *Tracker) Resume(s Snapshot) error {
+func (t *Tracker) Restore(s Snapshot) error {
 	if len(s.Tracks) > t.config.Most {
 		return fmt.Errorf("track: a snapshot of %d tracks; %d is the most", len(s.Tracks), t.config.Most)
 	}

@@ -261,9 +261,9 @@ func TestKnownAgainIsNotForced(t *testing.T) {
 			return []Detection{seen(at(300, 300), .8, one...), seen(at(200, 300), .8, other...)}
 		}, nil)
 		if restart {
-			s := k.State()
+			s := k.Snapshot()
 			k = tracker(t, Config{})
-			if err := k.Resume(s); err != nil {
+			if err := k.Restore(s); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -295,9 +295,9 @@ func TestAPauseLeavesTheLooks(t *testing.T) {
 			}
 			play(k, 0, second, 10, func(s float64) []Detection { return []Detection{seen(at(200+25*s, 300), .8, looks...)} }, nil)
 			if restart {
-				s := k.State()
+				s := k.Snapshot()
 				k = tracker(t, Config{})
-				if err := k.Resume(s); err != nil {
+				if err := k.Restore(s); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -521,30 +521,30 @@ func TestMost(t *testing.T) {
 	}
 }
 
-func TestStateAndResume(t *testing.T) {
+func TestSnapshotAndRestore(t *testing.T) {
 	scene := func(s float64) []Detection {
 		return []Detection{seen(at(100+90*s, 300), .8, red...), seen(at(800-40*s, 450), .7, blue...)}
 	}
 	k := tracker(t, Config{})
 	play(k, 0, 2*second, 10, scene, nil)
 	step(k, 2, scene(2)[0], seen(at(500, 250), .6))
-	saved := k.State()
+	saved := k.Snapshot()
 	if len(saved.Tracks) != 2 || saved.Next != 4 || saved.Tracks[1].Unseen != second/10 {
 		t.Fatalf("%+v", saved)
 	}
 	again := tracker(t, Config{})
 	step(again, 100, seen(at(50, 300), .9)) // goes
-	if err := again.Resume(saved); err != nil {
+	if err := again.Restore(saved); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(saved, again.State(), cmpopts.EquateApprox(0, 1e-9)); d != "" {
+	if d := cmp.Diff(saved, again.Snapshot(), cmpopts.EquateApprox(0, 1e-9)); d != "" {
 		t.Error(d)
 	}
 	if tracks := step(again, 2.1, scene(2.1)...); len(tracks) != 2 || tracks[0].ID != 1 || tracks[0].Detected != 0 || tracks[1].ID != 2 || tracks[1].Detected != 1 {
 		t.Errorf("%+v", tracks)
 	}
-	if err := again.Resume(Snapshot{}); err != nil || !cmp.Equal(again.State(), Snapshot{Next: 1}) {
-		t.Errorf("%v: %+v", err, again.State())
+	if err := again.Restore(Snapshot{}); err != nil || !cmp.Equal(again.Snapshot(), Snapshot{Next: 1}) {
+		t.Errorf("%v: %+v", err, again.Snapshot())
 	}
 	for name, spoil := range map[string]func(s *Snapshot){
 		"box":        func(s *Snapshot) { s.Tracks[0].Box.X1 = math.NaN() },
@@ -556,10 +556,10 @@ func TestStateAndResume(t *testing.T) {
 		"before 2":   func(s *Snapshot) { s.Next = 2 },
 		"tracks":     func(s *Snapshot) { s.Tracks = make([]Saved, 1000) },
 	} {
-		s := k.State()
+		s := k.Snapshot()
 		spoil(&s)
-		before := again.State()
-		if err := again.Resume(s); err == nil || !strings.Contains(err.Error(), name) || !cmp.Equal(before, again.State()) {
+		before := again.Snapshot()
+		if err := again.Restore(s); err == nil || !strings.Contains(err.Error(), name) || !cmp.Equal(before, again.Snapshot()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -764,7 +764,7 @@ func FuzzStep(f *testing.F) {
 			}
 			ids = now
 			if rng.IntN(10) == 0 {
-				if err := k.Resume(k.State()); err != nil {
+				if err := k.Restore(k.Snapshot()); err != nil {
 					t.Fatal(err)
 				}
 				clear(ids)

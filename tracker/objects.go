@@ -20,8 +20,7 @@ const fits = 0.7
 
 // object is what the tracker remembers of an annotated object between frames.
 type object struct {
-	id    uint32
-	label string
+	id uint32
 	trackstate.Object
 	propagation.Detection                 // in the newest frame
 	box                   image.Rectangle // of the last mask
@@ -123,24 +122,18 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	_, areas := extents(a)
 	p := planner{size: image.Pt(a.Width, a.Height)}
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label, Object: trackstate.Object{Zoom: p.zoom(areas[k])}}
+		fresh := object{id: o.ID, Object: trackstate.Object{Zoom: p.zoom(areas[k])}}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)
 			marked[k] = seed.Object{Label: len(t.objects.all), Defined: true}
 			continue
 		}
-		known := &t.objects.all[i]
-		if fresh.label == "" {
-			fresh.label = known.label
-		}
 		// Strokes on an object in sight correct it. What else is said of a known
 		// object replaces what was seen of it: its size and whether it is there.
 		marked[k] = seed.Object{Label: i + 1, Defined: a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))}
 		if marked[k].Defined {
-			*known = fresh
-		} else {
-			known.label = fresh.label
+			t.objects.all[i] = fresh
 		}
 	}
 	if labels := t.objects.labels(); labels != before {
@@ -182,12 +175,9 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		if o.Detected() {
 			o.box = sight.Box
 		}
-		out := Object{ID: o.id, Label: o.label, State: o.State}
+		out := Object{ID: o.id, State: o.State}
 		if o.Tracked {
 			out.Extent = o.extent
-		}
-		if out.Label == "" {
-			out.Label = fmt.Sprintf("object %d", o.id)
 		}
 		if o.State == Visible {
 			out.Score = sight.Score
@@ -276,20 +266,4 @@ func (t *Tracker) Remove(id uint32) bool {
 		t.past.DropLabels() // the frames can still be annotated
 	}
 	return true
-}
-
-// Rename gives the object with that id another label, of 1 to 100 printable
-// characters, and tells whether there is one. Errors are a *annotation.Fault of the field label.
-func (t *Tracker) Rename(id uint32, label string) (bool, error) {
-	if label == "" {
-		return false, annotation.Faultf("label", "it is empty; want 1 to %d characters", annotation.MaxLabel)
-	}
-	if err := annotation.CheckLabel("label", label); err != nil {
-		return false, err
-	}
-	at := t.objects.find(id)
-	if at >= 0 {
-		t.objects.all[at].label = label
-	}
-	return at >= 0, nil
 }

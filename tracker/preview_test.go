@@ -248,29 +248,3 @@ func TestCloneIsWhole(t *testing.T) {
 	}
 	compare("", reflect.ValueOf(f).Elem(), reflect.ValueOf(c).Elem())
 }
-
-func TestRename(t *testing.T) {
-	tr := newTracker(t, Config{})
-	results := tale(t, tr, 6, func(seq uint64) *annotation.Annotation {
-		if seq == 3 {
-			for _, label := range []string{"", "two\nlines", "\xff", strings.Repeat("x", annotation.MaxLabel+1)} {
-				if _, err := tr.Rename(1, label); !errors.Is(err, annotation.ErrInvalid) {
-					t.Errorf("Rename to %q: %v", label, err)
-				}
-			}
-			if known, err := tr.Rename(7, "nobody"); known || err != nil {
-				t.Errorf("Rename of an unknown object: %v, %v", known, err)
-			}
-			if known, err := tr.Rename(1, "the red one ✓"); !known || err != nil {
-				t.Errorf("Rename: %v, %v", known, err)
-			}
-		}
-		return nil
-	})
-	for i, r := range results {
-		want := map[bool]string{true: "the red one ✓", false: "object 1"}[i >= 3]
-		if r.Objects[0].Label != want {
-			t.Errorf("frame %d: label %q, want %q", i, r.Objects[0].Label, want)
-		}
-	}
-}

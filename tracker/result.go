@@ -21,10 +21,9 @@ type Result struct {
 	Forgotten []uint32
 }
 
-// Object is one annotated object in one frame.
+// Object is one annotated object in one frame. What it is called the tracker does not know.
 type Object struct {
 	ID    uint32
-	Label string
 	State State
 	Mask  mask.RLE // empty unless visible; of no size, if nobody looked for it in the frame
 	Area  int      // pixels

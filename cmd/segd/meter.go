@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
@@ -87,8 +88,12 @@ func (m meter) Solved(s tracker.Solve) {
 	})
 }
 
-func (m meter) Object(o tracker.Object) {
-	m.Camera.Object(o.ID, o.Label, metrics.State(o.State.String()), o.Area)
+func (m meter) Objects(t objects.Table) {
+	m.Automatic(t.Automatic())
+	m.RetainObjects(t.IDs())
+	for _, o := range t.All() {
+		m.Camera.Object(o.ID, o.Label, metrics.State(o.State.String()), o.Area)
+	}
 }
 
 func (m meter) Zone(n zones.ZoneCount) { m.Camera.Zone(n.Name, n.Objects, n.Entries, n.Stays) }

@@ -376,8 +376,8 @@ func (w *world) addCheckpoints(ctx context.Context, s state) error {
 			return fmt.Errorf("checkpoint %s: %w", info.Name, err)
 		}
 		c, err := checkpoint.Decode(data)
-		if err == nil && c.GetCamera() != camera {
-			err = fmt.Errorf("is of camera %q", c.GetCamera())
+		if err == nil && c.Camera != camera {
+			err = fmt.Errorf("is of camera %q", c.Camera)
 		}
 		if err != nil {
 			return fmt.Errorf("checkpoint %s: %w", info.Name, err)

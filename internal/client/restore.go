@@ -105,8 +105,8 @@ func restore(ctx context.Context, std cli.Streams, to *storeFlags, replace bool,
 			fmt.Fprintf(std.Err, "%s: its settings are left out: %v; put the key there and restore again, or add the camera with its password (segd camera add %s URL --user USER)\n", name, err, name)
 		}
 		if c.Checkpoint != nil {
-			if cp, _ := decode(name, c.Checkpoint); there.time.After(cp.Time.AsTime()) {
-				faults = append(faults, fmt.Errorf("camera %s: what is kept of it is of %s, newer than %s in the backup", name, there.time.Local().Format(time.DateTime), cp.Time.AsTime().Local().Format(time.DateTime)))
+			if cp, _ := decode(name, c.Checkpoint); there.time.After(cp.Time) {
+				faults = append(faults, fmt.Errorf("camera %s: what is kept of it is of %s, newer than %s in the backup", name, there.time.Local().Format(time.DateTime), cp.Time.Local().Format(time.DateTime)))
 			}
 		}
 		if old, ok := settings[name]; ok && values[name] != nil && !keys.same(old, values[name]) {
@@ -145,7 +145,7 @@ func (s *store) put(ctx context.Context, name string, c backup.Camera, value []b
 		if err != nil {
 			return "", err
 		}
-		at = cp.Time.AsTime()
+		at = cp.Time
 		if err := s.kept.Save(ctx, name, c.Checkpoint, false); err != nil {
 			return "", err
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 )
@@ -107,7 +106,7 @@ func (s *store) read(ctx context.Context, camera string) (k knows, err error) {
 	k.damaged = len(all) > 0
 	for _, data := range all {
 		if c, err := decode(camera, data); err == nil {
-			k.checkpoint, k.time, k.damaged = data, c.Time.AsTime(), false
+			k.checkpoint, k.time, k.damaged = data, c.Time, false
 			break
 		}
 	}
@@ -118,7 +117,7 @@ func (s *store) read(ctx context.Context, camera string) (k knows, err error) {
 }
 
 // decode reads a checkpoint of a camera.
-func decode(camera string, data []byte) (*checkpointv1.Checkpoint, error) {
+func decode(camera string, data []byte) (*checkpoint.Checkpoint, error) {
 	c, err := checkpoint.Decode(data)
 	if err == nil && c.Camera != camera {
 		err = fmt.Errorf("it is of camera %q", c.Camera)

@@ -8,6 +8,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -26,6 +27,7 @@ type Camera struct {
 	detector Detector // nil: the model's heads detect
 	marker   *marking.Marker
 	tracker  *tracker.Tracker
+	objects  objects.Table
 	plan     features.Plan
 	looks    tracker.Looks
 }
@@ -52,8 +54,8 @@ func (v *View) Camera(t tracker.Config, m marking.Config, d Detector) (*Camera, 
 
 // Followed is what is known after a frame.
 type Followed struct {
-	*tracker.Result                      // with the objects that rest at its end
-	Tracked         int                  // objects of it that do not rest
+	*tracker.Result                      // with the objects that are dormant at its end
+	Tracked         int                  // objects of it that are not
 	Found           []features.Detection // in the frame; valid until the next Step
 	Decision        marking.Decision     // what that led to
 	Took            StageMS
@@ -70,7 +72,7 @@ func (c *Camera) Step(ctx context.Context, seq int, p *Picture, ann *annotation.
 func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bool) (f Followed, err error) {
 	p := c.view.picture
 	start := time.Now()
-	c.plan = c.tracker.Plan(c.plan, c.marker.Windows()...)
+	c.plan = c.tracker.Plan(c.plan, c.marker.Windows(c.objects)...)
 	plan := c.plan
 	switch {
 	case ann != nil:
@@ -97,28 +99,38 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	}
 	start = time.Now()
 	f.Found = scene.Found
-	f.Decision = c.marker.Step(&marking.Frame{
+	f.Decision = c.marker.Decide(c.objects, &marking.Frame{
 		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Marked: ann != nil,
 	})
-	for _, g := range f.Decision.Gone {
-		c.tracker.Remove(g.ID)
+	for _, e := range f.Decision.Edits {
+		switch e := e.(type) {
+		case objects.Remove:
+			c.tracker.Remove(e.ID)
+		case objects.Rest:
+			if e.Dormant {
+				c.tracker.Remove(e.ID)
+			}
+		}
 	}
-	for _, id := range f.Decision.Rest {
-		c.tracker.Remove(id)
-	}
+	edits := f.Decision.Edits
 	people := ann
-	if ann == nil {
+	if people == nil {
 		ann = f.Decision.Annotation
+	} else {
+		edits = append(edits, objects.Annotate{By: people, Seq: scene.Seq, Time: p.Time})
 	}
 	if f.Result, err = c.tracker.Step(ctx, scene, nil, ann, f.Decision.Extents); err != nil {
 		return f, err
 	}
 	all := time.Since(start)
 	f.Tracked = len(f.Objects)
-	c.marker.Observe(f.Result)
+	c.objects, _ = c.objects.Apply(append(edits, objects.Observe{Result: f.Result, Time: p.Time})...)
 	if people != nil {
-		for _, o := range people.Objects {
-			c.marker.Bind(o.ID)
+		c.objects, _ = c.objects.Apply(c.marker.Bind(c.objects, people)...)
+	}
+	for _, o := range c.objects.All() {
+		if o.Dormant {
+			f.Objects = append(f.Objects, tracker.Object{ID: o.ID, State: tracker.Lost})
 		}
 	}
 	s := &f.Solve

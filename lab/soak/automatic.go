@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -125,10 +126,14 @@ func (r *automaticRun) show(ctx context.Context, p *offline.Picture) error {
 func (o *Objects) count(f offline.Followed) error {
 	if a := f.Decision.Annotation; a != nil {
 		for _, marked := range a.Objects {
-			o.Begun = max(o.Begun, int(marked.ID-marking.FirstID)+1)
+			o.Begun = max(o.Begun, int(marked.ID-objects.FirstID)+1)
 		}
 	}
-	o.Gone += len(f.Decision.Gone)
+	for _, e := range f.Decision.Edits {
+		if _, is := e.(objects.Remove); is {
+			o.Gone++
+		}
+	}
 	o.Left = len(f.Objects)
 	o.MostTracked = max(o.MostTracked, f.Tracked)
 	o.MostResting = max(o.MostResting, len(f.Objects)-f.Tracked)

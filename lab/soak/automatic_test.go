@@ -13,6 +13,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
@@ -147,7 +148,7 @@ func TestCountLost(t *testing.T) {
 	followed := func(marked []uint32, gone []uint32, left ...uint32) offline.Followed {
 		f := offline.Followed{Result: &tracker.Result{}, Tracked: len(left)}
 		for _, id := range gone {
-			f.Decision.Gone = append(f.Decision.Gone, marking.Gone{ID: id})
+			f.Decision.Edits = append(f.Decision.Edits, objects.Remove{ID: id})
 		}
 		f.Decision.Annotation = &annotation.Annotation{}
 		for _, id := range marked {
@@ -158,7 +159,7 @@ func TestCountLost(t *testing.T) {
 		}
 		return f
 	}
-	const first = marking.FirstID
+	const first = objects.FirstID
 	for _, tt := range []struct {
 		name  string
 		after offline.Followed

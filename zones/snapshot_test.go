@@ -8,11 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/segd/segd/checkpoint/checkpointv1"
-	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/memtest"
+	"github.com/google/go-cmp/cmp"
 )
 
 // over is what happens to object 1 in frames, where another Watcher goes on after the first n.
@@ -24,18 +20,15 @@ func over(t *testing.T, l Layout, frames []Object, n int, resume bool) (events [
 	}
 	for i, o := range frames {
 		if i == n {
-			s, err := w.State()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := w.Snapshot()
 			if w, err = New(l); resume {
-				w, err = Resume(s)
+				w, err = Restore(s)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again, err := w.State(); resume && (err != nil || !proto.Equal(again, s)) {
-				t.Fatalf("%v, kept again as %v; want %v", err, again, s)
+			if diff := cmp.Diff(s, w.Snapshot()); resume && diff != "" {
+				t.Fatalf("kept again it is another: %s", diff)
 			}
 		}
 		for _, e := range text(w.Observe(Frame{Time: time.Duration(i) * step, Width: width, Height: height, Objects: []Object{o}})) {
@@ -47,7 +40,7 @@ func over(t *testing.T, l Layout, frames []Object, n int, resume bool) (events [
 
 // Wherever another Watcher goes on, it tells what one alone would have, at the same time or, where somebody was
 // about to enter or leave, a little later; and it counts on. One that knows nothing counts again.
-func TestResume(t *testing.T) {
+func TestRestore(t *testing.T) {
 	porch := yard
 	porch.Dwell = time.Second
 	l := Layout{Zones: []Zone{porch}, Lines: []Line{street}}
@@ -81,7 +74,7 @@ func TestResume(t *testing.T) {
 }
 
 // The stay of somebody who was in the zone before goes on, also while nobody looked.
-func TestResumedStay(t *testing.T) {
+func TestRestoredStay(t *testing.T) {
 	porch := yard
 	porch.Dwell = 3 * time.Second
 	w, err := New(Layout{Zones: []Zone{porch}})
@@ -94,11 +87,7 @@ func TestResumedStay(t *testing.T) {
 	for i := range 5 {
 		see(w, time.Duration(i)*step, at(20, 80))
 	}
-	s, err := w.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w, err = Resume(s); err != nil {
+	if w, err = Restore(w.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Counts().Zones[0]; n.Objects != 1 || n.Entries != 1 {
@@ -112,7 +101,7 @@ func TestResumedStay(t *testing.T) {
 	}
 }
 
-func TestResumeFaults(t *testing.T) {
+func TestRestoreFaults(t *testing.T) {
 	w, err := New(Layout{Zones: []Zone{yard}, Lines: []Line{street}})
 	if err != nil {
 		t.Fatal(err)
@@ -120,63 +109,23 @@ func TestResumeFaults(t *testing.T) {
 	for i := range 5 {
 		w.Observe(Frame{Time: time.Duration(i) * step, Width: width, Height: height, Objects: []Object{at(20, 80), {ID: 2}}})
 	}
-	good, err := w.State()
-	if err != nil {
+	if _, err := Restore(w.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(good); err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range map[string]func(*checkpointv1.Zones){
-		"no layout":                func(s *checkpointv1.Zones) { s.Layout = nil },
-		"a layout of nonsense":     func(s *checkpointv1.Zones) { s.Layout = []byte(`{"zones":[{"name":"x"}]}`) },
-		"counts of fewer zones":    func(s *checkpointv1.Zones) { s.Zones = nil },
-		"counts of more lines":     func(s *checkpointv1.Zones) { s.Lines = append(s.Lines, s.Lines[0]) },
-		"a track of fewer zones":   func(s *checkpointv1.Zones) { s.Tracks[0].Zones = nil },
-		"a track of more lines":    func(s *checkpointv1.Zones) { s.Tracks[1].Lines = append(s.Tracks[1].Lines, s.Tracks[1].Lines[0]) },
-		"tracks not by rising id":  func(s *checkpointv1.Zones) { s.Tracks[0].Object = 2 },
-		"a foot that is no number": func(s *checkpointv1.Zones) { s.Tracks[0].X = math.NaN() },
-		"a foot at infinity":       func(s *checkpointv1.Zones) { s.Tracks[0].Y = math.Inf(-1) },
+	for name, spoil := range map[string]func(*Snapshot){
+		"a layout of nonsense":     func(s *Snapshot) { s.Layout.Zones = []Zone{{Name: "x"}} },
+		"counts of fewer zones":    func(s *Snapshot) { s.Counts.Zones = nil },
+		"counts of more lines":     func(s *Snapshot) { s.Counts.Lines = append(s.Counts.Lines, s.Counts.Lines[0]) },
+		"a track of fewer zones":   func(s *Snapshot) { s.Tracks[0].Zones = nil },
+		"a track of more lines":    func(s *Snapshot) { s.Tracks[1].Lines = append(s.Tracks[1].Lines, s.Tracks[1].Lines[0]) },
+		"tracks not by rising id":  func(s *Snapshot) { s.Tracks[0].Object = 2 },
+		"a foot that is no number": func(s *Snapshot) { s.Tracks[0].Foot[0] = math.NaN() },
+		"a foot at infinity":       func(s *Snapshot) { s.Tracks[0].Foot[1] = math.Inf(-1) },
 	} {
-		s := proto.CloneOf(good)
+		s := w.Snapshot()
 		spoil(s)
-		if _, err := Resume(s); err == nil || !strings.HasPrefix(err.Error(), "zones: ") {
+		if _, err := Restore(s); err == nil || !strings.HasPrefix(err.Error(), "zones: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-}
-
-// A layout of more bytes than the largest has is refused before it is decoded.
-func TestResumeMuch(t *testing.T) {
-	s := &checkpointv1.Zones{Layout: []byte(`{"Zones":[` + strings.Repeat("{},", 2_000_000) + `{}]}`)}
-	var err error
-	n := memtest.Allocated(func() { _, err = Resume(s) })
-	if err == nil || !strings.Contains(err.Error(), "layout: 6000014 bytes; want at most") {
-		t.Errorf("error %.200v", err)
-	}
-	if n > 1<<20 {
-		t.Errorf("%d MiB of layout took %d MiB of memory", len(s.Layout)>>20, n>>20)
-	}
-
-	name := strings.Repeat("n", limit.MaxName-2)
-	var l Layout
-	for i := range MaxZones {
-		z := Zone{Name: fmt.Sprintf("%s%02d", name, i), By: ByShare, Share: 1.0 / 3, Dwell: math.MaxInt64}
-		for k := range MaxPoints {
-			sin, cos := math.Sincos(2 * math.Pi * float64(k) / MaxPoints)
-			z.Polygon = append(z.Polygon, Point{0.5 + sin/3, 0.5 + cos/3})
-		}
-		l.Zones = append(l.Zones, z)
-		l.Lines = append(l.Lines, Line{z.Name, z.Polygon[:2]})
-	}
-	w, err := New(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = w.State(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Resume(s); err != nil || len(s.Layout) < maxLayout/3 {
-		t.Errorf("the largest, of %d bytes: %v", len(s.Layout), err)
 	}
 }

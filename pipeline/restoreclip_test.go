@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 )
 
@@ -150,9 +151,9 @@ func TestPersonsAreFollowedAfterAFailure(t *testing.T) {
 func BenchmarkCapture(b *testing.B) {
 	dir := clipFrames(b, 1, 12, 45)[0]
 	frames := seenFrames(b, dir, 12)
-	for _, objects := range []int{2, 30} {
+	for _, followed := range []int{2, 30} {
 		ann := &annotation.Annotation{Width: 768, Height: 576}
-		for k := range objects {
+		for k := range followed {
 			x, y := float64(20+70*(k%10)), float64(100+150*(k/10))
 			ann.Objects = append(ann.Objects, annotation.Object{ID: uint32(k + 1), Box: []float64{x, y, x + 40, y + 100}})
 		}
@@ -183,12 +184,12 @@ func BenchmarkCapture(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.marker.Class)
-			s.objects.observe(c, res)
-			c.newest.keep(it)
+			table, _ := c.newest.table().Apply(objects.Observe{Result: res})
+			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, table)
+			c.newest.keep(it, table)
 		}
 		for _, whole := range []bool{false, true} {
-			b.Run(fmt.Sprintf("objects=%d/whole=%t", objects, whole), func(b *testing.B) {
+			b.Run(fmt.Sprintf("objects=%d/whole=%t", followed, whole), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					c.capture(s, whole)

@@ -3,20 +3,16 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -33,8 +29,8 @@ const (
 	longestAway = 10 * 365 * 24 * time.Hour
 )
 
-// resume takes up what the newest sound checkpoint of the camera has. It comes before the first stages.
-func (c *Camera) resume(ctx context.Context) {
+// restore goes on from the newest sound checkpoint of the camera. It comes before the first stages.
+func (c *Camera) restore(ctx context.Context) {
 	if c.cfg.Checkpoints == nil {
 		return
 	}
@@ -45,7 +41,7 @@ func (c *Camera) resume(ctx context.Context) {
 	}
 	for _, data := range kept {
 		c.turn <- struct{}{} // whoever sets zones may be there already
-		err := guard(func() error { return c.takeUp(data, short, time.Now()) })
+		err := guard(func() error { return c.restoreFrom(data, short, time.Now()) })
 		<-c.turn
 		if err != nil {
 			c.refuseCheckpoint(err)
@@ -74,11 +70,11 @@ func (c *Camera) load(ctx context.Context) (short []byte, kept [][]byte, err err
 // refuseCheckpoint tells that a checkpoint, or a part of one, is not used.
 func (c *Camera) refuseCheckpoint(err error) {
 	c.log.Warn("checkpoint refused", keyError, err)
-	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED, Message: err.Error()})
+	c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED, Message: err.Error()})
 }
 
 // read decodes a checkpoint of the camera.
-func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
+func (c *Camera) read(data []byte) (*checkpoint.Checkpoint, error) {
 	if data == nil {
 		return nil, fmt.Errorf("pipeline: %w: what the store has of it is not what was kept", checkpoint.ErrDamaged)
 	}
@@ -89,8 +85,8 @@ func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
 	return cp, err
 }
 
-// takeUp takes up a checkpoint, and what a short one that was taken later says. Of a faulty one nothing is taken.
-func (c *Camera) takeUp(data, short []byte, now time.Time) error {
+// restoreFrom goes on from a checkpoint, with what a short one that was taken later says. Of a faulty one nothing is taken.
+func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	cp, err := c.read(data)
 	if err != nil {
 		return err
@@ -106,55 +102,64 @@ func (c *Camera) takeUp(data, short []byte, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if cp.Version != checkpoint.Version {
+	if cp.Foreign != 0 {
 		m.forgetUnmarked()
-		cp.Marker = &checkpointv1.Marker{NextId: 1 + slices.Max(append(m.ids(), 0))} // no id is used again
 	}
-	if !c.detects() { // nobody would end what was marked automatically
-		m.forgetAutomatic(cp.Marker)
+	for _, err := range cp.Faults {
+		c.refuseCheckpoint(err)
 	}
-	away := min(max(0, now.Sub(cp.Time.AsTime())), longestAway)
+	table := cp.Objects
+	if cp.Tracks != nil {
+		if err := c.marker.Restore(*cp.Tracks); err != nil {
+			c.refuseCheckpoint(err)
+			cp.Tracks = nil
+			table, _ = table.Apply(objects.Disown{})
+		}
+	}
+	away := min(max(0, now.Sub(cp.Time)), longestAway)
 	// Frames of files come from the first on again, whatever was seen last.
 	stale := away > staleAfter || c.cfg.AnnotationFits
-	m.marker = cp.Marker
-	if m.state = cp.Tracker; stale {
-		m.state = nil
+	if m.tracker = cp.Tracker; stale {
+		m.tracker = nil
 	}
-	if stale || cp.Marker.GetTracks() == nil { // of before there were tracks: what is there is found anew
-		m.forgetAutomatic(cp.Marker)
+	// Without classes nobody would end what was marked automatically; of before there were tracks it is found anew.
+	if stale || cp.Tracks == nil || !c.detects() {
+		m.forgetAutomatic(table)
 	}
+	// What no picture shows, and no track, cannot be found.
+	table, _ = table.Apply(objects.Recall{Known: m.objects()})
 	if c.unchanged(cp) { // what it marks has been followed since
 		c.notes.dropConfigured()
 	} else {
 		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
 	}
 	c.epoch.Store(max(c.epoch.Load(), cp.Epoch+1))
-	c.seqNext, c.ptsNext = cp.Sequence+1, time.Duration(cp.PtsNs)
-	c.resumed = &resumed{cp.Time.AsTime(), cp.Fps}
+	c.seqNext, c.ptsNext = cp.Sequence+1, cp.PTS
+	c.restored = &restored{cp.Time, cp.FPS}
 	c.memory.replace(m)
-	if err := c.zones.takeUp(c, cp.Zones); err != nil {
+	c.newest.setTable(table)
+	if err := c.zones.restore(c, cp); err != nil {
 		c.refuseCheckpoint(fmt.Errorf("pipeline: zones: %w", err))
 	}
-	if cp.Version != checkpoint.Version {
-		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Version, checkpoint.Version))
+	if cp.Foreign != 0 {
+		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Foreign, checkpoint.Version))
 	}
-	c.log.Info("checkpoint taken up", keyObjects, len(cp.Objects), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
+	c.log.Info("checkpoint taken up", keyObjects, len(table.All()), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
 	return nil
 }
 
 // update makes cp what it would have been when a later short one was taken.
-func update(cp, later *checkpointv1.Checkpoint) {
-	if later.Version != cp.Version || later.Epoch != cp.Epoch || later.Sequence < cp.Sequence || cp.Tracker == nil || later.Tracker == nil ||
-		later.Tracker.Width != cp.Tracker.Width || later.Tracker.Height != cp.Tracker.Height {
+func update(cp, later *checkpoint.Checkpoint) {
+	if later.Foreign != cp.Foreign || later.Epoch != cp.Epoch || later.Sequence < cp.Sequence || cp.Tracker == nil || later.Tracker == nil ||
+		later.Tracker.Size != cp.Tracker.Size {
 		return
 	}
 	later.Marked, later.Last = cp.Marked, cp.Last
-	proto.Reset(cp)
-	proto.Merge(cp, later)
+	*cp = *later
 }
 
-// resumed is when the newest frame came that a checkpoint knows, and how many came in a second then.
-type resumed struct {
+// restored is when the newest frame came that a checkpoint knows, and how many came in a second then.
+type restored struct {
 	last time.Time
 	fps  float64
 }
@@ -162,11 +167,11 @@ type resumed struct {
 // catchUp leaves out as many numbers, and as much stream time, as the camera is likely to have sent between a
 // checkpoint and f, the first frame since.
 func (c *Camera) catchUp(f *ingest.Frame) {
-	r := c.resumed
+	r := c.restored
 	if r == nil {
 		return
 	}
-	c.resumed = nil
+	c.restored = nil
 	away := min(max(0, f.Received.Sub(r.last)), longestAway)
 	c.seqBase += max(1, uint64(math.Round(away.Seconds()*r.fps))) - 1
 	c.ptsBase += away
@@ -175,13 +180,13 @@ func (c *Camera) catchUp(f *ingest.Frame) {
 
 // unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose
 // frames go on meanwhile.
-func (c *Camera) unchanged(cp *checkpointv1.Checkpoint) bool {
+func (c *Camera) unchanged(cp *checkpoint.Checkpoint) bool {
 	return len(c.configuredHash) > 0 && slices.Equal(c.configuredHash, cp.Configured) && !c.cfg.AnnotationFits
 }
 
 // remembered is what cp has of pictures and objects.
-func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
-	m := &memory{lost: states{}}
+func remembered(cp *checkpoint.Checkpoint) (*memory, error) {
+	m := &memory{}
 	pictures := slices.DeleteFunc(append(slices.Clone(cp.Marked), cp.Last), func(data []byte) bool { return len(data) == 0 })
 	scenes, err := checkpoint.Scenes(pictures)
 	if err != nil {
@@ -195,22 +200,11 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 		m.last, m.marked = &m.marked[n], m.marked[:n:n]
 		m.last.json = nil
 	}
-	for _, o := range cp.Objects {
-		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) {
-			return nil, fmt.Errorf("pipeline: %w: object %d is called %q and has state %d", checkpoint.ErrDamaged, o.Id, o.Label, o.State)
-		}
-		if o.Appeared {
-			m.lost[o.Id] = seen{state: tracker.State(o.State), label: o.Label}
-		}
-	}
-	// The pictures may be older: of what was renamed or removed since, or rests by now.
+	// The pictures may be older: of what was removed since, or is dormant by now.
 	m.change(func(o *annotation.Object) bool {
-		i := slices.IndexFunc(cp.Objects, func(known *checkpointv1.Object) bool { return known.Id == o.ID })
-		if i < 0 {
-			return false
-		}
-		o.Label = cp.Objects[i].Label
-		return cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID })
+		o.Label = "" // it may have been renamed since
+		_, is := cp.Objects.Get(o.ID)
+		return is && (cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known tracker.ObjectSnapshot) bool { return known.ID == o.ID }))
 	})
 	if m.last != nil {
 		m.last.annotation.Automatic = true // it is not to be looked up in every frame
@@ -218,14 +212,12 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 	return m, nil
 }
 
-// isAutomatic tells whether an object was marked automatically, and nobody keeps it.
-func isAutomatic(of *checkpointv1.Marker, id uint32) bool {
-	return slices.ContainsFunc(of.GetObjects(), func(o *checkpointv1.MarkedObject) bool { return o.Id == id && o.Own && !o.Kept })
-}
-
 // forgetAutomatic leaves what people marked or keep.
-func (m *memory) forgetAutomatic(of *checkpointv1.Marker) {
-	m.change(func(o *annotation.Object) bool { return !isAutomatic(of, o.ID) })
+func (m *memory) forgetAutomatic(table objects.Table) {
+	m.change(func(known *annotation.Object) bool {
+		o, _ := table.Get(known.ID)
+		return !o.Automatic()
+	})
 }
 
 // forgetUnmarked leaves what people may have marked, where nobody knows what was marked automatically: what has
@@ -240,74 +232,33 @@ func (m *memory) forgetUnmarked() {
 	m.change(func(o *annotation.Object) bool { return o.ID <= annotation.MaxID || theirs[o.ID] })
 }
 
-// ids are all that m knows of.
-func (m *memory) ids() []uint32 {
-	ids := slices.Collect(maps.Keys(m.lost))
-	for _, s := range m.marked {
-		for _, o := range s.annotation.Objects {
-			ids = append(ids, o.ID)
-		}
+// objects are those that pictures show.
+func (m *memory) objects() (all []annotation.Object) {
+	scenes, _ := m.snapshot()
+	for _, s := range scenes {
+		all = append(all, s.annotation.Objects...)
 	}
-	return ids
+	return all
 }
 
 // replace makes m what other is.
 func (m *memory) replace(other *memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.marked, m.last, m.lost, m.unused = other.marked, other.last, other.lost, other.unused
-	m.state, m.marker = other.state, other.marker
+	m.marked, m.last, m.unused, m.tracker = other.marked, other.last, other.unused, other.tracker
 }
 
-// takeMarker returns what the marker of a run before knew, once.
-func (m *memory) takeMarker() *checkpointv1.Marker {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	marker := m.marker
-	m.marker = nil
-	return marker
-}
-
-// takeUpMarker has the marker know what new stages follow; before is what that of a run before knew, or nil.
-func (c *Camera) takeUpMarker(before *checkpointv1.Marker, followed []uint32) {
-	if before == nil {
-		c.marker.Reset(followed)
-		return
-	}
-	if err := c.marker.Resume(before, followed); err != nil {
-		c.refuseCheckpoint(err)
-		c.marker.Reset(followed)
-	}
-	c.memory.forgetAutomatic(before) // should these stages fail, it is found anew
-}
-
-// state is the zones and lines as they are, beside those of the configuration.
-func (z *zoneWatch) state(configured zones.Layout) *checkpointv1.Zones {
-	s, err := z.watcher.State()
-	if err == nil {
-		s.Configured, err = json.Marshal(configured)
-	}
-	if err != nil {
-		return nil // numbers and names alone
-	}
-	return s
-}
-
-// takeUp goes on with the zones and lines of a run before, or with those of the configuration where these
+// restore goes on with the zones and lines of a run before, or with those of the configuration where these
 // were others then. Those that somebody has set since the start stay.
-func (z *zoneWatch) takeUp(c *Camera, s *checkpointv1.Zones) error {
-	if s == nil || z.set {
+func (z *zoneWatch) restore(c *Camera, cp *checkpoint.Checkpoint) error {
+	if cp.Zones == nil || z.set {
 		return nil
 	}
-	w, err := zones.Resume(s)
+	w, err := zones.Restore(cp.Zones)
 	if err != nil {
 		return err
 	}
-	configured, err := json.Marshal(c.cfg.Zones)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(configured, s.Configured) {
+	if !bytes.Equal(z.configured, cp.ConfiguredZones) {
 		if _, _, err := w.Change(c.cfg.Zones); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"
@@ -116,27 +115,6 @@ func (c *Camera) mayBegin(box image.Rectangle, size image.Point) bool {
 	})
 }
 
-// admit refuses an annotation of people that would have more objects followed than there may be, or
-// that names what only a detector begins.
-func (c *Camera) admit(a *annotation.Annotation) error {
-	marker := c.marker
-	fresh := 0
-	for k, o := range a.Objects {
-		switch {
-		case marker.Follows(o.ID):
-		case o.ID > annotation.MaxID:
-			return annotation.Faultf(fmt.Sprintf("objects[%d].id", k), "%d, and there is no such object; want 1…%d for a new one", o.ID, annotation.MaxID)
-		default:
-			fresh++
-		}
-	}
-	if fresh > 0 && marker.Len()+fresh > annotation.MaxFollowed {
-		return annotation.Faultf("objects", "%d new ones beside %d; a camera follows %d at most: remove some, or lower detect.max_objects",
-			fresh, marker.Len(), annotation.MaxFollowed)
-	}
-	return nil
-}
-
 // looks says when all of a picture is looked at, for what is new. It belongs to the stage of features.
 type looks struct {
 	every time.Duration // 0: never
@@ -216,80 +194,4 @@ func sift(found []features.Detection, width, height int) []features.Detection {
 		}
 	}
 	return kept
-}
-
-// decide says what the frame's detections lead to, after ending the objects that are none any more. It is called in
-// the camera's turn.
-func (s *stages) decide(it *item) marking.Decision {
-	c := s.c
-	d := c.marker.Step(&marking.Frame{
-		Time: it.pts, Width: it.frame.Width, Height: it.frame.Height,
-		Found: it.scene.Found, Looked: it.scene.Looked, Thumbnail: &it.scene.Thumbnail,
-		// What is looked for by what it looked like before is not to be taken for something new.
-		Marked: it.note != nil || s.awaiting.Load(),
-	})
-	for _, g := range d.Gone {
-		s.end([]uint32{g.ID}, g.Reason)
-	}
-	for _, id := range d.Rest {
-		s.step.Remove(id)
-	}
-	for _, f := range it.scene.Found {
-		if slices.Contains(c.cfg.Detect.Classes, f.Class) && f.Score >= c.cfg.Detect.Score {
-			c.cfg.Meter.Detected(f.Class)
-		}
-	}
-	if d.Refused > 0 {
-		c.cfg.Meter.Unmarked(d.Refused)
-		c.log.Debug("detected, but there are too many objects", keyCount, d.Refused)
-	}
-	return d
-}
-
-// end ends automatic objects, for a reason.
-func (s *stages) end(ids []uint32, reason string) {
-	seq, objects := s.c.newest.list()
-	var gone []*segdv1.Object
-	for _, id := range ids {
-		s.c.marker.Forget(id)
-		if i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
-			gone = append(gone, objects[i])
-		} else if o, told := s.objects[id]; told { // in a run before
-			gone = append(gone, &segdv1.Object{Id: id, Label: o.label, Automatic: true})
-		} else {
-			s.step.Remove(id)
-		}
-	}
-	s.remove(gone, seq, reason)
-}
-
-// endAll ends the automatic objects of stages that end: those to come find what is there anew.
-func (s *stages) endAll() {
-	_, objects := s.c.newest.list()
-	var ids []uint32
-	for _, o := range objects {
-		if o.Automatic {
-			ids = append(ids, o.Id)
-		}
-	}
-	s.end(ids, "the camera's stages ended; what is there is found anew")
-	s.c.cfg.Meter.Automatic(0)
-}
-
-// bind binds what people have marked in frame seq, the last one, to the tracks of it.
-func (c *Camera) bind(by *annotation.Annotation, seq uint64) {
-	for k, o := range by.Objects {
-		if by.HasMarks(k) && (by.Frame == nil || *by.Frame == seq) {
-			c.marker.Bind(o.ID)
-		}
-	}
-}
-
-// correct makes the automatic and kept objects people's that they have marked.
-func (c *Camera) correct(by *annotation.Annotation) {
-	for k, o := range by.Objects {
-		if by.HasMarks(k) {
-			c.marker.Yield(o.ID)
-		}
-	}
 }

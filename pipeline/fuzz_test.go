@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
@@ -39,7 +37,7 @@ func seenFrames(t testing.TB, dir string, n int) (frames []*ingest.Frame) {
 
 // Whatever a checkpoint holds, it is taken up or refused, and the frames that follow are labelled, or fail, without a
 // panic.
-func FuzzTakeUp(f *testing.F) {
+func FuzzRestore(f *testing.F) {
 	dir := f.TempDir()
 	if err := writePictures(dir, 4); err != nil {
 		f.Fatal(err)
@@ -61,7 +59,7 @@ func FuzzTakeUp(f *testing.F) {
 		b := &bench{rec: &recorder{tb: t}, dir: dir}
 		cfg := b.config("gate")
 		cfg.NewDetector = func() (Detector, error) { return detector, nil }
-		cfg.Detect, cfg.Zones = Detect{Classes: []string{"person"}}, layout
+		cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, &shelf{}
 		c, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +68,7 @@ func FuzzTakeUp(f *testing.F) {
 		if len(short) == 0 {
 			later = nil
 		}
-		if c.takeUp(w.EncodeAll(whole, nil), later, time.Now()) != nil {
+		if c.restoreFrom(w.EncodeAll(whole, nil), later, time.Now()) != nil {
 			return
 		}
 		s := &stages{c: c, holds: map[hold]time.Time{}}
@@ -81,7 +79,9 @@ func FuzzTakeUp(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer s.step.Close()
-		if err := s.recollect(t.Context(), c.seqNext); err != nil {
+		defer c.newest.drop()
+		c.stages = s
+		if err := s.recall(t.Context(), c.seqNext); err != nil {
 			return
 		}
 		for k, frame := range frames {
@@ -92,21 +92,17 @@ func FuzzTakeUp(f *testing.F) {
 			}
 			s.detector = detector
 			s.look(it, k == 1)
-			d := s.decide(it)
-			res, err := s.step.Step(context.Background(), it.scene, nil, d.Annotation, d.Extents)
-			if errors.Is(err, annotation.ErrInvalid) {
+			r := &report{item: it}
+			s.resize(it)
+			d := s.decide(r)
+			if r.result, err = s.step.Step(context.Background(), it.scene, nil, d.Annotation, d.Extents); errors.Is(err, annotation.ErrInvalid) {
 				continue
 			} else if err != nil {
 				return
 			}
-			c.marker.Observe(res)
-			c.cfg.Meter.Automatic(c.marker.Automatic())
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.marker.Class)
-			s.objects.observe(c, res)
-			c.zones.observe(c, it, res)
-			s.step.State()
-			c.marker.State()
-			c.zones.state(layout)
+			s.conclude(r)
+			c.capture(s, true)
+			c.keeper.take().drop()
 		}
 	})
 }
@@ -132,15 +128,11 @@ func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := func(c *checkpointv1.Checkpoint) []byte {
-		data, err := proto.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	whole = plain(cp)
 	cp.Marked, cp.Last = nil, nil
 	cp.Sequence++
-	return whole, plain(cp)
+	later, err := checkpoint.Encode(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unpacked(t, all[0]), unpacked(t, later)
 }

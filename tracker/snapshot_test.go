@@ -3,13 +3,12 @@ package tracker
 import (
 	"image"
 	"math"
+	"slices"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
@@ -74,7 +73,7 @@ func overlap(a, b image.Rectangle) float64 {
 }
 
 // An object that was in sight is so again in the first frame, where it is by then; also where frames were missed.
-func TestResume(t *testing.T) {
+func TestRestore(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		way    image.Point
@@ -87,13 +86,13 @@ func TestResume(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before, last, seq := watched(t, tt.way)
-			state := before.State()
+			state := before.Snapshot()
 			tr := recalled(t, last, seq)
-			if err := tr.Resume(state); err != nil {
+			if err := tr.Restore(state); err != nil {
 				t.Fatal(err)
 			}
-			if again := tr.State(); !proto.Equal(again.Objects[0], state.Objects[0]) {
-				t.Errorf("kept again it is another state")
+			if again := tr.Snapshot(); again.Objects[0] != state.Objects[0] {
+				t.Errorf("kept again it is another")
 			}
 			for n := range uint64(5) {
 				at := seq + 1 + tt.missed + n
@@ -108,10 +107,10 @@ func TestResume(t *testing.T) {
 }
 
 // An object with a track is in sight in the first frame where that has it by then, however far it went.
-func TestResumeTracked(t *testing.T) {
+func TestRestoreTracked(t *testing.T) {
 	before, last, seq := watched(t, image.Point{})
 	tr := recalled(t, last, seq)
-	if err := tr.Resume(before.State()); err != nil {
+	if err := tr.Restore(before.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
 	box := guard.Add(image.Pt(-84, 30))
@@ -125,112 +124,78 @@ func TestResumeTracked(t *testing.T) {
 }
 
 // A faulty state is refused, and nothing of it taken.
-func TestResumeFaults(t *testing.T) {
+func TestRestoreFaults(t *testing.T) {
 	before, last, seq := watched(t, image.Point{})
-	good := before.State()
+	good := before.Snapshot()
 	tr := recalled(t, last, seq)
-	was := tr.State()
-	of := func(change func(*checkpointv1.TrackedObject)) func(*checkpointv1.Tracker) {
-		return func(s *checkpointv1.Tracker) { change(s.Objects[0]) }
-	}
-	for name, spoil := range map[string]func(*checkpointv1.Tracker){
-		"another size":         func(s *checkpointv1.Tracker) { s.Width++ },
-		"no life":              of(func(o *checkpointv1.TrackedObject) { o.Life = nil }),
-		"no box":               of(func(o *checkpointv1.TrackedObject) { o.Box = nil }),
-		"zoom 3":               of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 3 }),
-		"zoom 64":              of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 64 }),
-		"no such state":        of(func(o *checkpointv1.TrackedObject) { o.Life.State = 3 }),
-		"an area of no number": of(func(o *checkpointv1.TrackedObject) { o.Life.Area = math.NaN() }),
-		"a negative area":      of(func(o *checkpointv1.TrackedObject) { o.Life.Area = -1 }),
-		"detected for ever":    of(func(o *checkpointv1.TrackedObject) { o.Life.Required = 1 << 20 }),
-		"too many": func(s *checkpointv1.Tracker) {
-			for range annotation.MaxFollowed {
-				s.Objects = append(s.Objects, s.Objects[0])
-			}
+	was := tr.Snapshot()
+	for name, spoil := range map[string]func(s *Snapshot, l *LifeSnapshot){
+		"another size":         func(s *Snapshot, _ *LifeSnapshot) { s.Size.X++ },
+		"zoom 3":               func(_ *Snapshot, l *LifeSnapshot) { l.Zoom = 3 },
+		"zoom 64":              func(_ *Snapshot, l *LifeSnapshot) { l.Zoom = 64 },
+		"no such state":        func(_ *Snapshot, l *LifeSnapshot) { l.State = 3 },
+		"an area of no number": func(_ *Snapshot, l *LifeSnapshot) { l.Area = math.NaN() },
+		"a negative area":      func(_ *Snapshot, l *LifeSnapshot) { l.Area = -1 },
+		"detected for ever":    func(_ *Snapshot, l *LifeSnapshot) { l.Required = 1 << 20 },
+		"too many": func(s *Snapshot, _ *LifeSnapshot) {
+			s.Objects = slices.Repeat(s.Objects, annotation.MaxFollowed+1)
 		},
 	} {
-		s := proto.CloneOf(good)
-		spoil(s)
-		if err := tr.Resume(s); err == nil {
+		s := copied(good)
+		spoil(s, &s.Objects[0].Life)
+		if err := tr.Restore(s); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if !proto.Equal(tr.State(), was) {
-			t.Fatalf("%s: something of it was taken", name)
+		if diff := cmp.Diff(was, tr.Snapshot()); diff != "" {
+			t.Fatalf("%s: something of it was taken: %s", name, diff)
 		}
 	}
-	if err := newTracker(t, Config{}).Resume(good); err == nil {
+	if err := newTracker(t, Config{}).Restore(good); err == nil {
 		t.Error("a tracker that recalls nothing takes it")
 	}
-	if err := tr.Resume(good); err != nil {
+	if err := tr.Restore(good); err != nil {
 		t.Error(err)
 	}
 }
 
-// numbers calls visit for every number in m, a list's first, with what sets it.
-func numbers(m protoreflect.Message, at string, visit func(at string, kind protoreflect.Kind, set func(protoreflect.Value))) {
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		name := at + "." + string(f.Name())
-		switch {
-		case f.IsList() && m.Get(f).List().Len() == 0:
-		case f.IsList() && f.Kind() == protoreflect.MessageKind:
-			numbers(m.Mutable(f).List().Get(0).Message(), name, visit)
-		case f.IsList():
-			visit(name, f.Kind(), func(v protoreflect.Value) { m.Mutable(f).List().Set(0, v) })
-		case f.Kind() == protoreflect.MessageKind && m.Has(f):
-			numbers(m.Mutable(f).Message(), name, visit)
-		case f.Kind() != protoreflect.MessageKind:
-			visit(name, f.Kind(), func(v protoreflect.Value) { m.Set(f, v) })
-		}
-	}
-}
-
-// Whatever number stands in a state, what follows does not panic.
-func TestResumeAnyNumber(t *testing.T) {
-	values := map[protoreflect.Kind][]protoreflect.Value{
-		protoreflect.Int32Kind:  {protoreflect.ValueOfInt32(-1), protoreflect.ValueOfInt32(math.MaxInt32), protoreflect.ValueOfInt32(1 << 30)},
-		protoreflect.Uint32Kind: {protoreflect.ValueOfUint32(math.MaxUint32)},
-		protoreflect.Uint64Kind: {protoreflect.ValueOfUint64(math.MaxUint64)},
-	}
-	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 0.5, 4096, 1e9} {
-		values[protoreflect.DoubleKind] = append(values[protoreflect.DoubleKind], protoreflect.ValueOfFloat64(v))
-		values[protoreflect.FloatKind] = append(values[protoreflect.FloatKind], protoreflect.ValueOfFloat32(float32(v)))
-	}
+// Whatever number stands in a snapshot, what follows does not panic.
+func TestRestoreAnyNumber(t *testing.T) {
 	before, last, seq := watched(t, image.Pt(-2, 0))
-	good := before.State()
+	good := before.Snapshot()
 	tried, taken := 0, 0
 	tr := recalled(t, last, seq)
-	var names []string
-	numbers(proto.CloneOf(good).ProtoReflect(), "tracker", func(at string, kind protoreflect.Kind, _ func(protoreflect.Value)) {
-		if kind != protoreflect.BytesKind {
-			names = append(names, at)
+	try := func(change func(*Snapshot)) {
+		s := copied(good)
+		change(s)
+		tried++
+		if tr.Restore(s) != nil {
+			return
 		}
-	})
-	if len(names) < 10 {
-		t.Fatalf("%d numbers: %v", len(names), names)
+		taken++
+		step(t, tr, bands(seq+1, last), nil)
+		_ = tr.Snapshot()
+		tr = recalled(t, last, seq)
 	}
-	for _, name := range names {
-		for k := 0; ; k++ {
-			s := proto.CloneOf(good)
-			more := false
-			numbers(s.ProtoReflect(), "tracker", func(at string, kind protoreflect.Kind, set func(protoreflect.Value)) {
-				if at == name && k < len(values[kind]) {
-					set(values[kind][k])
-					more = true
-				}
-			})
-			if !more {
-				break
-			}
-			tried++
-			if tr.Resume(s) != nil {
-				continue
-			}
-			taken++
-			step(t, tr, bands(seq+1, last), nil)
-			_ = tr.State()
-			tr = recalled(t, last, seq)
+	for _, v := range []int{-1, math.MaxInt32, 1 << 30} {
+		for _, of := range []func(*Snapshot) *int{
+			func(s *Snapshot) *int { return &s.Size.X },
+			func(s *Snapshot) *int { return &s.Objects[0].Box.Min.X },
+			func(s *Snapshot) *int { return &s.Objects[0].Box.Max.Y },
+			func(s *Snapshot) *int { return &s.Objects[0].Life.Unseen },
+			func(s *Snapshot) *int { return &s.Objects[0].Life.Zoom },
+			func(s *Snapshot) *int { return &s.Objects[0].Life.Probation },
+			func(s *Snapshot) *int { return &s.Objects[0].Life.Hits },
+			func(s *Snapshot) *int { return &s.Objects[0].Life.Required },
+		} {
+			try(func(s *Snapshot) { *of(s) = v })
+		}
+		try(func(s *Snapshot) { s.Objects[0].Life.State = State(v) })
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 0.5, 4096, 1e9} {
+		for _, of := range []func(*LifeSnapshot) *float64{
+			func(l *LifeSnapshot) *float64 { return &l.Area }, func(l *LifeSnapshot) *float64 { return &l.X }, func(l *LifeSnapshot) *float64 { return &l.Y },
+		} {
+			try(func(s *Snapshot) { *of(&s.Objects[0].Life) = v })
 		}
 	}
 	if taken == 0 || taken == tried {
@@ -238,14 +203,15 @@ func TestResumeAnyNumber(t *testing.T) {
 	}
 }
 
+// copied shares nothing with s.
+func copied(s *Snapshot) *Snapshot { return &Snapshot{s.Size, slices.Clone(s.Objects)} }
+
 // A zoom is one that pictures of that size are looked at with.
-func TestResumeZoom(t *testing.T) {
-	for zoom, sound := range map[int32]bool{-1: false, 0: true, 1: true, 2: true, 3: false, 4: true, 64: false} {
+func TestRestoreZoom(t *testing.T) {
+	for zoom, sound := range map[int]bool{-1: false, 0: true, 1: true, 2: true, 3: false, 4: true, 64: false} {
 		tr := newTracker(t, Config{})
 		tr.size = image.Pt(7680, 4320)
-		err := tr.Resume(&checkpointv1.Tracker{Width: 7680, Height: 4320, Objects: []*checkpointv1.TrackedObject{
-			{Id: 1, Life: &checkpointv1.Life{Zoom: zoom}, Box: []int32{0, 0, 10, 10}},
-		}})
+		err := tr.Restore(&Snapshot{tr.size, []ObjectSnapshot{{ID: 1, Life: LifeSnapshot{Zoom: zoom}, Box: image.Rect(0, 0, 10, 10)}}})
 		if (err == nil) != sound {
 			t.Errorf("zoom %d: %v", zoom, err)
 		}
@@ -254,7 +220,7 @@ func TestResumeZoom(t *testing.T) {
 
 // Where what a detector marked is all that is known, it is looked up until there are frames that say more: also who
 // was hidden is found where he is.
-func TestResumeAutomatic(t *testing.T) {
+func TestRestoreAutomatic(t *testing.T) {
 	before, last, seq := watched(t, image.Point{})
 	for range 3 {
 		seq++
@@ -267,7 +233,7 @@ func TestResumeAutomatic(t *testing.T) {
 	if err := tr.Recall(t.Context(), bands(seq+1, last), ann); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Resume(before.State()); err != nil {
+	if err := tr.Restore(before.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
 	var o Object

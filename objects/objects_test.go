@@ -1,0 +1,202 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker"
+)
+
+const width, height = 64, 48
+
+// mark is people's mark of objects, by boxes.
+func mark(ids ...uint32) *annotation.Annotation {
+	a := &annotation.Annotation{Width: width, Height: height}
+	for _, id := range ids {
+		a.Objects = append(a.Objects, annotation.Object{ID: id, Box: []float64{1, 1, 9, 9}})
+	}
+	return a
+}
+
+// seen is an object with a mask, and hidden one without.
+func seen(id uint32) tracker.Object {
+	return tracker.Object{ID: id, State: tracker.Visible, Area: 9, Box: image.Rect(1, 1, 4, 4)}
+}
+func hidden(id uint32) tracker.Object { return tracker.Object{ID: id, State: tracker.Occluded} }
+func lost(id uint32) tracker.Object   { return tracker.Object{ID: id, State: tracker.Lost} }
+
+// frame is the n-th, in ten a second.
+func frame(n int, all ...tracker.Object) Observe {
+	return Observe{
+		Result: &tracker.Result{Seq: uint64(n), Width: width, Height: height, Objects: all},
+		Time:   time.Duration(n) * 100 * time.Millisecond,
+	}
+}
+
+// told are events as text.
+func told(events []Event) (all []string) {
+	kinds := [...]string{"appeared", "back", "occluded", "lost", "renamed", "not followed", "removed"}
+	for _, e := range events {
+		s := fmt.Sprintf("%d %s", e.Object.ID, kinds[e.Kind])
+		if e.Untold {
+			s += " untold"
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// What edits tell, one after the other.
+func TestEvents(t *testing.T) {
+	begin := Begin{Class: "person", Track: 7}
+	for _, tt := range []struct {
+		name  string
+		edits []Edit
+		want  []string
+	}{
+		{"people mark", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1, hidden(1)), frame(2, lost(1)), frame(3, seen(1))}, []string{"1 appeared", "1 occluded", "1 not followed", "1 lost", "1 back"}},
+		{"no mask yet", []Edit{Annotate{By: mark(1)}, frame(0, hidden(1)), frame(1, lost(1))}, nil},
+		{"hidden later", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(10, seen(1)), frame(11, hidden(1))}, []string{"1 appeared", "1 occluded"}},
+		{"a detector begins", []Edit{begin, frame(0, seen(FirstID))}, []string{"256 appeared"}},
+		{"refused", []Edit{begin, Remove{ID: FirstID}}, []string{"256 removed untold"}},
+		{"never seen", []Edit{begin, frame(0, lost(FirstID)), Remove{ID: FirstID}}, []string{"256 removed untold"}},
+		{"dormant", []Edit{begin, frame(0, seen(FirstID)), Rest{FirstID, true}, frame(1), Rest{FirstID, false}, frame(2, seen(FirstID))}, []string{"256 appeared", "256 lost", "256 back"}},
+		{"the tracker lost it", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1)}, []string{"1 appeared", "1 removed"}},
+		{"people's, never seen, removed", []Edit{Annotate{By: mark(1)}, frame(0, lost(1)), Remove{ID: 1}}, []string{"1 removed"}},
+		{"renamed", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), Rename{1, "Ada"}, Rename{1, "Ada"}, Rename{9, "Bob"}}, []string{"1 appeared", "1 renamed"}},
+		{"stages end", []Edit{begin, Annotate{By: mark(1, 2)}, frame(0, seen(1), lost(2), seen(FirstID)), RemoveAll{Automatic: true}, Lose{}, Lose{}, Recall{mark(1).Objects}, frame(1, lost(1)), frame(2, hidden(1)), frame(3, seen(1))}, []string{"1 appeared", "256 appeared", "256 removed", "1 lost", "2 removed", "1 back"}},
+		{"configured, removed before a frame", []Edit{Recall{mark(1).Objects}, RemoveAll{}}, []string{"1 removed untold"}},
+	} {
+		if _, events := (Table{}).Apply(tt.edits...); !slices.Equal(told(events), tt.want) {
+			t.Errorf("%s: told %q; want %q", tt.name, told(events), tt.want)
+		}
+	}
+}
+
+// Whose an object is, and its track.
+func TestOwners(t *testing.T) {
+	table, events := Table{}.Apply(Begin{Class: "car", Track: 3}, frame(0, seen(FirstID)))
+	if o, _ := table.OfTrack(3); !o.Automatic() || o.Label != "car" || o.ID != FirstID || table.Automatic() != 1 || table.NextID() != FirstID+1 || events[0].Message != `detected as "car"` {
+		t.Errorf("%+v, %v; want one of a detector", o, events)
+	}
+	kept, _ := table.Apply(Keep{FirstID}, Keep{7})
+	if o, _ := kept.Get(FirstID); o.Owner != Kept || o.Track != 3 || kept.Automatic() != 0 || kept.Len() != 1 {
+		t.Errorf("%+v; want it kept, with its track", o)
+	}
+	if o, _ := table.Get(FirstID); o.Owner != Detector {
+		t.Error("the table before was changed")
+	}
+	left, _ := kept.Apply(Bind{ID: FirstID, Left: true})
+	marked, _ := left.Apply(Annotate{By: mark(FirstID), Seq: 5})
+	if o, _ := marked.Get(FirstID); o.Owner != People || o.Class != "car" || o.Track != 0 || o.Left || !o.Fresh {
+		t.Errorf("%+v; want people's altogether", o)
+	}
+	earlier := mark(FirstID)
+	earlier.Frame = new(uint64)
+	marked, _ = left.Apply(Annotate{By: earlier, Seq: 5})
+	if o, _ := marked.Get(FirstID); o.Fresh || !o.Left {
+		t.Errorf("%+v; an earlier frame's mark says nothing of where it is now", o)
+	}
+	named := mark(FirstID)
+	named.Objects[0].Label, named.Objects[0].Box = "van", nil
+	marked, events = kept.Apply(Annotate{By: named})
+	if o, _ := marked.Get(FirstID); o.Owner != Kept || o.Label != "van" || len(events) != 1 || events[0].Message != `it was "car"` {
+		t.Errorf("%+v, %v; want it renamed alone", o, events)
+	}
+}
+
+// What a frame says of an object: its place is kept while it is out of sight, and its track's.
+func TestObserve(t *testing.T) {
+	visible := seen(1)
+	visible.Extent = image.Rect(-1000, 0, 5, 20)
+	table, _ := Table{}.Apply(Annotate{By: mark(1)}, frame(0, visible), frame(1, hidden(1)))
+	want := image.Rect(-width, 0, 5, 20) // as far as subscribers are promised
+	if o, _ := table.Get(1); o.Extent != want || o.Box != visible.Box || o.Area != 0 || o.InSight() || o.VisibleFrames != 1 || o.Label != "object 1" {
+		t.Errorf("%+v; want extent %v", o, want)
+	}
+	if now, _ := table.Apply(frame(2, seen(1))); !now.All()[0].Extent.Empty() || !now.All()[0].InSight() {
+		t.Errorf("%+v; in sight without a track it has no extent", now.All()[0])
+	}
+	resized := frame(2, hidden(1))
+	resized.Result.Width = 99
+	if now, _ := table.Apply(resized); !now.All()[0].Extent.Empty() {
+		t.Error("its extent is of another picture")
+	}
+	pictured, _ := table.Apply(Annotate{By: mark(2)}, frame(2, hidden(1), seen(2)), Picture{})
+	if pictured.All()[0].Pictured || !pictured.All()[1].Pictured {
+		t.Error("a picture shows what has a mask")
+	}
+	_, events := table.Apply(Remove{ID: 1, Reason: "why"})
+	if len(events) != 1 || events[0].Object.Extent != want || events[0].Message != "why" {
+		t.Errorf("%+v; want its last extent told", events)
+	}
+}
+
+// An object that was marked before the stages were is awaited until it is found, or told of once.
+func TestAwaited(t *testing.T) {
+	restored := Restore([]Object{{ID: FirstID, Owner: Detector, Track: 4}, {ID: 2, Label: "two"}, {ID: 1, Label: "one", Appeared: true, Told: tracker.Lost}}, FirstID+9)
+	table, events := restored.Apply(Recall{mark(1, 2, 3).Objects})
+	if o, _ := table.Get(FirstID); len(events) > 0 || !table.Awaited() || !o.Dormant || !slices.Equal(table.IDs(), []uint32{1, 2, 3, FirstID}) || table.NextID() != FirstID+9 {
+		t.Fatalf("%+v, %v", table, told(events))
+	}
+	for n := range searchFrames {
+		one := seen(1)
+		if n < 3 {
+			one = lost(1)
+		}
+		var more []Event
+		table, more = table.Apply(Observe{
+			Result: &tracker.Result{Seq: uint64(n), Objects: []tracker.Object{one, lost(2), lost(3)}}, Time: time.Duration(n) * 2 * time.Second,
+		})
+		if len(more) > 0 && n != 3 && n != searchFrames-1 {
+			t.Errorf("frame %d: %v", n, told(more))
+		}
+		events = append(events, more...)
+	}
+	if want := []string{"1 back", "2 not followed", "3 not followed"}; !slices.Equal(told(events), want) || table.Awaited() {
+		t.Errorf("told %v; want %v", told(events), want)
+	}
+	if !strings.Contains(events[1].Message, "not found within 48.0 s of frame 0") {
+		t.Errorf("message %q", events[1].Message)
+	}
+}
+
+// With people's there are never more objects than a tracker has labels.
+func TestAdmit(t *testing.T) {
+	var table Table
+	for table.Len() < 2 {
+		table, _ = table.Apply(Begin{Class: "car"})
+	}
+	for id := uint32(1); table.Len() < annotation.MaxFollowed-1; id++ {
+		table, _ = table.Apply(Annotate{By: mark(id)})
+	}
+	for _, tt := range []struct {
+		ids  []uint32
+		want string
+	}{
+		{[]uint32{1, 256, 255}, ""},
+		{[]uint32{255, 254, 1}, "objects: 2 new ones beside 254; a camera follows 255 at most"},
+		{[]uint32{1, 300}, "objects[1].id: 300, and there is no such object; want 1…255 for a new one"},
+	} {
+		err := table.Admit(mark(tt.ids...))
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !errors.Is(err, annotation.ErrInvalid)) {
+			t.Errorf("%v: %v; want %q", tt.ids, err, tt.want)
+		}
+	}
+}
+
+// A label is of 1 to 100 printable characters.
+func TestRenameCheck(t *testing.T) {
+	for label, ok := range map[string]bool{"the red one ✓": true, "": false, "a\nb": false, "\xff": false, strings.Repeat("x", annotation.MaxLabel+1): false} {
+		var f *annotation.Fault
+		if err := (Rename{1, label}).Check(); (err == nil) != ok || err != nil && (!errors.As(err, &f) || f.Field != "label") {
+			t.Errorf("%q: %v", label, err)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
+)
+
+// report is what is known after a frame. The bus, the page, zones, metrics, the status and checkpoints have the camera's
+// objects from it.
+type report struct {
+	*item               // with its masks
+	taken     time.Time // when the frame was
+	published time.Time // when its masks were made
+	result    *tracker.Result
+	table     objects.Table
+	events    []*segdv1.Event // not told yet
+	marked    bool            // people marked something that this is the first to heed
+}
+
+// track labels the scene and publishes the masks: what subscribers get must not
+// wait for another stage.
+func (s *stages) track(ctx context.Context, it *item) error {
+	// Held until the masks are out: after a command no older masks may follow.
+	s.c.turn <- struct{}{}
+	defer func() { <-s.c.turn }()
+	s.letGoExpired(time.Now())
+	r := &report{item: it, taken: taken(it.frame)}
+	tell := func() {
+		s.c.emit(r.taken, r.events...)
+		r.events = nil
+	}
+	defer tell() // where it fails: objects may have ended before
+	if err := s.label(ctx, r); err != nil {
+		return err
+	}
+	s.conclude(r)
+	tell()
+	s.publish(r)
+	s.captureDue(r)
+	return nil
+}
+
+// maxTransit is the longest a frame is believed to travel from a camera here.
+const maxTransit = 2 * time.Second
+
+// taken is when f was captured, by the clock here. A camera's own clock counts only as
+// far as it can be true: one that runs ahead or minutes behind says nothing, and then the
+// time of arrival has to do.
+func taken(f *ingest.Frame) time.Time {
+	if transit := f.Received.Sub(f.Captured); f.Clock == ingest.ClockSenderReport && transit >= 0 && transit <= maxTransit {
+		return f.Received.Add(-transit)
+	}
+	return f.Received
+}
+
+// label decides what the detections lead to, and steps the tracker: with the frame's annotation first if it has one,
+// or with what begins by itself, and without when that is refused.
+func (s *stages) label(ctx context.Context, r *report) error {
+	kept, err := r.frame.Keep()
+	if err != nil {
+		return err
+	}
+	defer kept.Release()
+	r.events = s.resize(r.item)
+	d := s.decide(r)
+	marks := d.Annotation
+	if r.note != nil {
+		marks = r.note.annotation
+		err = s.c.newest.table().Admit(marks)
+	}
+	step := func(a *annotation.Annotation) {
+		r.result, err = s.step.Step(ctx, r.scene, &picture{kept, &s.earlier}, a, d.Extents)
+	}
+	if err == nil {
+		step(marks)
+	}
+	if marks == nil || !errors.Is(err, annotation.ErrInvalid) {
+		return err
+	}
+	if r.note != nil {
+		r.events = append(r.events, s.c.reject(r.note, fmt.Errorf("%w: %w", ErrAnnotate, err)))
+		r.note = nil
+	} else {
+		s.c.lookFailed(fmt.Errorf("pipeline: what was detected in frame %d: %w", r.seq, err))
+		var ids []uint32
+		for _, o := range marks.Objects {
+			ids = append(ids, o.ID)
+		}
+		r.events = append(r.events, s.c.edit(s.c.newest.sequence(), s.c.marker.Refuse(s.c.newest.table(), "it cannot be marked again", ids...)...)...)
+	}
+	step(nil)
+	return err
+}
+
+// decide says what the frame's detections lead to, and edits the objects accordingly.
+func (s *stages) decide(r *report) marking.Decision {
+	c, table := s.c, s.c.newest.table()
+	d := c.marker.Decide(table, &marking.Frame{
+		Time: r.pts, Width: r.frame.Width, Height: r.frame.Height,
+		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail,
+		// What is looked for by what it looked like before is not to be taken for something new.
+		Marked: r.note != nil || table.Awaited(),
+	})
+	if len(d.Edits) > 0 {
+		r.events = append(r.events, c.edit(c.newest.sequence(), d.Edits...)...)
+	}
+	for _, e := range d.Edits {
+		if rest, is := e.(objects.Rest); is && rest.Dormant {
+			s.step.Remove(rest.ID)
+		}
+	}
+	for _, f := range r.scene.Found {
+		if slices.Contains(c.cfg.Detect.Classes, f.Class) && f.Score >= c.cfg.Detect.Score {
+			c.cfg.Meter.Detected(f.Class)
+		}
+	}
+	if d.Refused > 0 {
+		c.cfg.Meter.Unmarked(d.Refused)
+		c.log.Debug("detected, but there are too many objects", keyCount, d.Refused)
+	}
+	return d
+}
+
+// conclude completes r by what the tracker made of the frame: the objects, the masks and the events. Commands and
+// readers find the objects as they are in r from then on.
+func (s *stages) conclude(r *report) {
+	c := s.c
+	var edits []objects.Edit
+	if r.note != nil {
+		edits = append(edits, objects.Annotate{By: r.note.annotation, Seq: r.seq, Time: r.pts})
+	}
+	var told []objects.Event
+	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts})...)
+	if r.marked = r.note != nil; r.marked {
+		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.annotation)...)
+	}
+	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
+	s.plan.Store(&plan)
+	s.searching.Store(s.step.Searching())
+	r.masks = maskFrame(c.cfg.Site, c.cfg.Name, r.item, r.result, r.table)
+	r.masks.Epoch, r.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
+	s.recycle(r.item)
+	r.published = time.Now()
+	stamp(r.masks, r.published)
+	if c.memory.use() {
+		r.events = append(r.events, c.acceptance(r.seq, ""))
+	}
+	c.newest.keep(r.item, r.table)
+	c.remember(r.marked)
+	r.events = append(r.events, c.resolve(r.item)...) // whoever is told that it was accepted finds its objects
+	late := slices.IndexFunc(told, func(ev objects.Event) bool { return ev.Kind == objects.NotFollowed })
+	if late < 0 {
+		late = len(told)
+	}
+	r.events = append(r.events, c.heed(told[:late], r.seq)...)
+	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
+	r.events = append(r.events, c.heed(told[late:], r.seq)...)
+}
+
+// publish tells the meter and the bus of r.
+func (s *stages) publish(r *report) {
+	c := s.c
+	c.cfg.Meter.Objects(r.table)
+	c.cfg.Meter.Solved(r.result.Solve)
+	if !c.cfg.Lease.Valid() { // another box may publish by now; people here still see it
+		c.stats.with(func(n *Snapshot) { n.Dropped, n.Unleased = n.Dropped+1, n.Unleased+1 })
+		c.cfg.Meter.Unleased()
+		return
+	}
+	if err := c.cfg.Publisher.PublishMask(r.masks); err != nil {
+		// The bus is away, the stage is sound: people at the page still see it.
+		c.publishFailed()
+		c.stats.with(func(n *Snapshot) { n.Failed++ })
+		c.cfg.Meter.Failed(StageTrack)
+		c.log.Debug("masks not published", keySeq, r.seq, keyError, err)
+		return
+	}
+	latency := r.published.Sub(r.taken)
+	c.stats.published(r.published, latency)
+	c.cfg.Meter.Published(latency)
+	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
+		s.slow.add(c.log, r.item, r.result.Solve, latency, r.published)
+	}
+}
