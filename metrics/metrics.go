@@ -48,7 +48,7 @@ var latencyBuckets = []float64{.005, .01, .02, .03, .04, .06, .08, .1, .15, .2, 
 // latency.
 var stageBuckets = []float64{.0005, .001, .0025, .005, .01, .02, .04, .06, .08, .1, .15, .2, .3, .5, 1, 2.5}
 
-// iterationBuckets: a window takes 3 or 4 from the last one's solution, and up to 200 where an object is marked.
+// iterationBuckets: a window takes 3 to 5 from the last one's solution, and up to 200 where an object is marked.
 var iterationBuckets = []float64{1, 2, 3, 4, 5, 6, 8, 10, 20, 60, 200}
 
 // heldBuckets, in seconds: packets in order do not wait, one that is missing is

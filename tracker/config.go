@@ -85,7 +85,7 @@ type Config struct {
 	Tau        float64 // τ, how far the classifier may move from frame to frame; more takes more iterations; 0 = γ/2
 	Rho        float64 // ρ; 0 = 2ν/γ, from where on the Lagrangian cannot rise
 	Relax      float64 // over-relaxation of DC-ADMM, below 2; 0 = 1.9
-	MaxIter    int     // DC-ADMM iterations a frame, at most; most frames take 3 or 4; 0 = 10
+	MaxIter    int     // DC-ADMM iterations a frame, at most; most frames take 3 to 5; 0 = 10
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 

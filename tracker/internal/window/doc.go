@@ -35,7 +35,7 @@
 //
 // The metric M = (XᵀX + εI)/τ makes the regulariser ν/τ‖X(W − W₀)‖², but for ε: the classifier stays what it says of the
 // window's superpixels. K's eigenvalues are then between γ and γ + τ whatever the picture shows, and with over-relaxation near 2
-// DC-ADMM (package solver) converges in 3 or 4 iterations; with M = I it takes hundreds, and the five that there was time
+// DC-ADMM (package solver) converges in 3 to 5 iterations; with M = I it takes hundreds, and the five that there was time
 // for gave a mean J no higher (docs/log/quality.md). δ > 0 settles the labels: a labelling is refused that gains less than what
 // the affinity says of one superpixel that it is sure of. A frame that defines an object has M = I and neither.
 //
