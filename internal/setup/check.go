@@ -31,7 +31,8 @@ func checkCommand(std cli.Streams) *cobra.Command {
 		Short: "Check a configuration and all it names, without starting",
 		Long: "Reads the configuration and its annotations, tries the model, tries the ports that\n" +
 			"segd would listen on and the folder it would write to, connects to the NATS server if\n" +
-			"it is an external one and to the MQTT broker if there is one, and waits for a frame of each camera, all at once.\n\n" +
+			"it is an external one and to the MQTT broker if there is one, and waits for a frame\n" +
+			"of each camera, all at once.\n\n" +
 			"The exit status is 2 where the configuration has to be changed, 1 where something\n" +
 			"merely did not answer, and 0 when all is well.",
 		Example: "  segd check -c segd.yaml\n" +
