@@ -35,11 +35,11 @@ func TestPanelQueries(t *testing.T) {
 		found[q.name] = q.expr
 	}
 	for name, want := range map[string]string{
-		"camera / $camera":           `group by (camera) (segd_camera_up)`,
-		"solver / Label flips / A":   `segd_label_flips_ratio{camera="demo"}`,
-		"solver / By iteration / B":  `segd_solver_iteration_lagrangian{camera="demo",iteration="2"}`,
-		"camera / Area / A":          `segd_object_area_pixels{camera="demo"}`,
-		"fleet / Cameras by box / A": `segd_fleet_box_cameras`,
+		"camera / $camera":                   `group by (camera) (segd_camera_up)`,
+		"solver / Label flips by window / A": `segd_label_flips_ratio{camera="demo"}`,
+		"solver / By iteration / B":          `segd_solver_iteration_lagrangian{camera="demo",iteration="2"}`,
+		"camera / Area / A":                  `segd_object_area_pixels{camera="demo"}`,
+		"fleet / Cameras by box / A":         `segd_fleet_box_cameras`,
 	} {
 		if found[name] != want {
 			t.Errorf("%s is %q, want %q", name, found[name], want)
