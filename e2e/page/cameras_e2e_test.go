@@ -117,7 +117,11 @@ func (w *cameraWorld) invited(ctx context.Context) (err error) {
 	if err := w.desk.Evaluate(ctx, `performance.getEntriesByType("resource").filter((e) => e.name.includes("/fleet") && !e.name.includes("/assets/")).length`, &asked); err != nil || asked > 0 {
 		return errors.Join(err, fmt.Errorf("%d requests about a fleet", asked))
 	}
-	return w.desk.press(ctx, "#add-first")
+	if err := w.desk.press(ctx, "#add-first"); err != nil {
+		return err
+	}
+	// What will be marked by itself is there to be seen.
+	return w.desk.inSight(ctx, "#camera-detect")
 }
 
 func (w *cameraWorld) wrongPort(ctx context.Context) error {
@@ -175,6 +179,13 @@ func (w *cameraWorld) byURL(ctx context.Context) error {
 	}
 	if err := h.live(ctx, "gate"); err != nil {
 		return err
+	}
+	all, err := harness.Get(ctx, w.url+"api/v1/cameras")
+	if err != nil {
+		return err
+	}
+	if want := `"classes":["person","car","bicycle","motorcycle","bus","truck"]`; !strings.Contains(string(all), want) {
+		return fmt.Errorf("the cameras are %s; want one with %s", all, want)
 	}
 	return h.picture(ctx, "4-added")
 }
