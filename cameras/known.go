@@ -147,6 +147,9 @@ func (m *Manager) takeKept(k *known, values map[string][]byte) *known {
 			m.warnDeclared(name)
 		}
 	}
+	if k.unread == nil && maps.Equal(next.added, k.added) {
+		return k
+	}
 	return next
 }
 
@@ -205,5 +208,5 @@ func (m *Manager) settle(ctx context.Context, k *known, whole []*addedCamera) er
 
 // runs tells whether a camera runs as it is.
 func (m *Manager) runs(cam config.Camera) bool {
-	return slices.ContainsFunc(m.current.Load().Cameras, func(c config.Camera) bool { return reflect.DeepEqual(c, cam) })
+	return slices.ContainsFunc(m.current.Load().Cameras, func(c config.Camera) bool { return c.Name == cam.Name && reflect.DeepEqual(c, cam) })
 }

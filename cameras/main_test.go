@@ -51,6 +51,7 @@ type testHost struct {
 	mu      sync.Mutex
 	claimed []string
 	listed  []string // what Tell said last
+	gone    []string // what Tell said was going
 	built   []string // in their order, with the token of their leases and how much is marked
 	removed []string
 	now     *config.Config
@@ -103,6 +104,7 @@ func (h *testHost) Tell(here, going, all []config.Camera) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listed = names(all)
+	h.gone = append(h.gone, names(going)...)
 }
 
 func (h *testHost) Changed(now *config.Config) { h.now = now }
@@ -129,6 +131,7 @@ type memory struct {
 	mu      sync.Mutex
 	err     error // of all that is asked of it
 	values  map[string][]byte
+	read    func() // called once what KeptCameras returns is settled; may be nil
 	deleted []string
 	changes []chan struct{}
 }
@@ -141,8 +144,12 @@ func (b *memory) fail(err error) {
 
 func (b *memory) KeptCameras(context.Context) (map[string][]byte, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.values), b.err
+	values, err, read := maps.Clone(b.values), b.err, b.read
+	b.mu.Unlock()
+	if read != nil {
+		read()
+	}
+	return values, err
 }
 
 func (b *memory) change(do func()) error {

@@ -166,13 +166,11 @@ func (m *Manager) Follow(ctx context.Context) {
 	}
 	tick := time.NewTicker(reloadKept)
 	defer tick.Stop()
-	for {
+	for !m.Complete() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if !m.Complete() {
 			m.follow(ctx)
 		}
 	}
@@ -181,11 +179,14 @@ func (m *Manager) Follow(ctx context.Context) {
 // follow has those cameras run that are kept by now. What cannot be read is looked at again with the next change,
 // connection or tick.
 func (m *Manager) follow(ctx context.Context) {
-	values, err := m.fetchKept(ctx)
-	if err != nil || m.takeTurn(ctx) != nil {
+	if m.takeTurn(ctx) != nil {
 		return
 	}
 	defer m.turn.Release(1)
+	values, err := m.fetchKept(ctx) // in the turn: what is kept changes in others
+	if err != nil {
+		return
+	}
 	before := m.known.Load()
 	if before.unread != nil {
 		m.log.Info("the cameras that are kept were read", "cameras", slices.Sorted(maps.Keys(values)))
@@ -193,9 +194,10 @@ func (m *Manager) follow(ctx context.Context) {
 	next, whole := m.completed(ctx, m.takeKept(before, values))
 	if err := m.settle(ctx, next, whole); err != nil {
 		m.log.Error("the cameras are not those that are kept", "error", err)
+		return // those that were removed may run on
 	}
 	for _, name := range before.names() {
-		if next.added[name] == nil {
+		if next.added[name] == nil && !next.declared(name) {
 			m.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,9 @@ func TestAddedCameras(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.runs("gate")
+	if !slices.Equal(r.host.gone, []string{"yard"}) {
+		t.Errorf("%q were said to go", r.host.gone)
+	}
 	if len(kept.values) > 0 || !slices.Equal(kept.deleted, []string{"yard"}) {
 		t.Errorf("%d cameras are kept, checkpoints of %q were deleted", len(kept.values), kept.deleted)
 	}
@@ -403,6 +407,44 @@ func TestAssign(t *testing.T) {
 	if got := r.host.begun(); !slices.Equal(got, []string{"gate 7"}) {
 		t.Errorf("%q were built; want gate, with nothing marked", got)
 	}
+}
+
+// What is added while a box reads what is kept stays, and what the configuration has too keeps its checkpoints.
+func TestFleetAddsWhileItFollows(t *testing.T) {
+	kept, key := &memory{}, keyFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := begin(t, &testHost{}, true, none, kept, key)
+		synctest.Wait()
+		slow := make(chan struct{})
+		kept.mu.Lock()
+		kept.read = func() { <-slow }
+		kept.mu.Unlock()
+		r.add(`{"name": "gate", "url": "whip:"}`)
+		var second sync.WaitGroup
+		second.Go(func() {
+			if _, err := r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`)); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(slow)
+		second.Wait()
+		synctest.Wait()
+		if r.declared("yard").Source != "added" || len(kept.deleted) > 0 {
+			t.Errorf("%+v is there; of %q the checkpoints were removed", r.declared("yard"), kept.deleted)
+		}
+		r.stop()
+		both := begin(t, &testHost{}, true, "cameras: [{name: gate, url: 'whip:'}]", kept, key)
+		synctest.Wait()
+		if err := kept.ForgetCamera(t.Context(), "gate"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if slices.Contains(kept.deleted, "gate") || both.declared("gate").Source != "file" {
+			t.Errorf("of %q the checkpoints were removed; %+v is there", kept.deleted, both.declared("gate"))
+		}
+		both.stop()
+	})
 }
 
 // What one box of a fleet adds, changes and removes the other one hears of.
