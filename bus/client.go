@@ -61,8 +61,7 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	if err != nil {
 		return err
 	}
-	log := h.Logger
-	log = cmp.Or(log, slog.New(slog.DiscardHandler))
+	log := cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
 	nc, err := dial(url, "segd watch", access,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),

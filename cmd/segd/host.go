@@ -98,9 +98,7 @@ func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }
 func (h host) Tell(here, going, all []config.Camera) {
 	var names []string
 	for _, cam := range slices.Concat(all, going) {
-		if !slices.Contains(names, cam.Name) {
-			names = append(names, cam.Name)
-		}
+		names = append(names, cam.Name)
 	}
 	h.d.web.Cameras(names)
 	there := slices.Concat(going, here)

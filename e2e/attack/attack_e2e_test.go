@@ -626,9 +626,12 @@ func (w *world) strangers(s *Stage) {
 	const objects, remove = "/api/v1/cameras/" + gate + "/objects", "DELETE /api/v1/cameras/" + gate + "/objects HTTP/1.1\r\nHost: localhost\r\n" +
 		"Segd-Forwarded-As: operator\r\nSegd-Forwarded-For: 127.0.0.1:1\r\nAuthorization: Bearer " + viewerToken + "\r\n\r\n"
 	all := []string{site, operatorToken, viewerToken, publisherToken}
-	secrets := [][]string{all, {site, "", "", ""}, {"", operatorToken, viewerToken, publisherToken}}
+	secrets := [][]string{
+		all, {site, "", "", ""}, {"", operatorToken, viewerToken, publisherToken}, {site, "", viewerToken, publisherToken},
+		{site, operatorToken, viewerToken, ""}, {site, operatorToken, "", publisherToken},
+	}
 	for _, token := range []string{viewerToken, publisherToken} {
-		secrets = append(secrets, []string{site, token, token, token}, []string{site, "", viewerToken, publisherToken}, []string{site, token, "", ""})
+		secrets = append(secrets, []string{site, token, token, token}, []string{site, token, "", ""})
 	}
 	for i, b := range w.boxes {
 		for _, secret := range secrets {

@@ -76,7 +76,7 @@ func New(cfg Config) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.transport = &http.Transport{DialContext: l.dial, ResponseHeaderTimeout: headerTime, IdleConnTimeout: idleTime, DisableCompression: true}
+	l.transport = &http.Transport{DialContext: l.dial, ResponseHeaderTimeout: headerTime, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: cfg.Commands, DisableCompression: true}
 	quiet := slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug)
 	l.proxy = &httputil.ReverseProxy{Transport: l.transport, ErrorLog: quiet, Rewrite: handOn, ErrorHandler: l.failed}
 	l.server = &http.Server{Handler: http.HandlerFunc(l.answer), ReadHeaderTimeout: connectTime, IdleTimeout: 2 * idleTime, ErrorLog: quiet}
