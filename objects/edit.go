@@ -54,12 +54,12 @@ func (c *change) with(id uint32, edit func(o *Object)) {
 }
 
 // obtain returns the object with an id, which is people's if it is new.
-func (c *change) obtain(id uint32) (o *Object, fresh bool) {
+func (c *change) obtain(id uint32) *Object {
 	at, known := c.find(id)
 	if !known {
 		c.all = slices.Insert(c.all, at, Object{ID: id, Label: fmt.Sprintf("object %d", id), State: tracker.Lost})
 	}
-	return &c.all[at], !known
+	return &c.all[at]
 }
 
 func (c *change) tell(kind Kind, o *Object, format string, args ...any) {
@@ -94,7 +94,7 @@ type Begin struct {
 }
 
 func (e Begin) edit(c *change) {
-	o, _ := c.obtain(c.NextID())
+	o := c.obtain(c.NextID())
 	o.Owner, o.Class, o.Label, o.Track = Detector, e.Class, e.Class, e.Track
 	c.next = o.ID + 1
 }
@@ -179,7 +179,7 @@ type Annotate struct {
 
 func (e Annotate) edit(c *change) {
 	for k, a := range e.By.Objects {
-		o, _ := c.obtain(a.ID)
+		o := c.obtain(a.ID)
 		o.Dormant = false
 		if a.Label != "" {
 			c.rename(o, a.Label, o.Appeared)
@@ -215,7 +215,7 @@ func (e Observe) edit(c *change) {
 	})
 	for k := range res.Objects {
 		r := &res.Objects[k]
-		o, _ := c.obtain(r.ID)
+		o := c.obtain(r.ID)
 		o.Dormant, o.Area = false, r.Area
 		if r.Area > 0 {
 			o.Box = r.Box
@@ -333,7 +333,7 @@ func (e Recall) edit(c *change) {
 		c.all[k].awaited = false
 	}
 	for _, a := range e.Known {
-		o, _ := c.obtain(a.ID)
+		o := c.obtain(a.ID)
 		o.awaited = true
 		if a.Label != "" {
 			c.rename(o, a.Label, o.Appeared)

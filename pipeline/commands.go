@@ -65,13 +65,14 @@ func (c *Camera) edit(seq uint64, edits ...objects.Edit) []*segdv1.Event {
 
 // heed forgets objects that are removed, and returns what there is to be told, as of frame seq.
 func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event) {
+	var gone []uint32
 	for _, ev := range told {
 		switch o := ev.Object; ev.Kind {
 		case objects.Removed:
 			if c.stages != nil {
 				c.stages.step.Remove(o.ID)
 			}
-			c.memory.change(func(known *annotation.Object) bool { return known.ID != o.ID })
+			gone = append(gone, o.ID)
 			events = append(events, c.zones.forget(c, o, seq)...)
 			if ev.Untold {
 				continue
@@ -80,6 +81,9 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
 		}
 		events = append(events, objectEvent(ev, seq))
+	}
+	if len(gone) > 0 {
+		c.memory.change(func(known *annotation.Object) bool { return !slices.Contains(gone, known.ID) })
 	}
 	return events
 }

@@ -85,7 +85,7 @@ func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
 
 // current is an object as it is by now, with its mask from the newest frame, of that size; m is nil if that lacks it.
 func current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.Object {
-	switch lost := m == nil || m.Area > 0 && o.Area == 0; { // with the stages that followed it, or before the first frame
+	switch lost := m == nil || m.State != state(o.State); { // with the stages that followed it, or before the first frame
 	case lost:
 		m = &segdv1.Object{Id: o.ID, Class: o.Class, State: state(o.State), Box: &segdv1.Box{}, Counts: mask.Empty(int(width), int(height)).String()}
 	case m.Label == o.Label && m.Automatic == o.Automatic():

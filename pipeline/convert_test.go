@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/bustest"
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
@@ -29,6 +30,22 @@ func TestMaskInEveryState(t *testing.T) {
 	stamp(m, time.Now())
 	if err := bustest.Check(m); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of an object that was hidden when the stages ended, lists say as the status does that it is lost.
+func TestHiddenIsLostWithTheStages(t *testing.T) {
+	res := &tracker.Result{Width: 8, Height: 6, Objects: []tracker.Object{{ID: 1, State: tracker.Occluded}}}
+	table := tableOf(res)
+	m := masks(res, table)[0]
+	o := table.All()[0]
+	if got := current(m, &o, 8, 6); got != m || got.State != segdv1.State_STATE_OCCLUDED {
+		t.Errorf("while they run: %v", got)
+	}
+	table, _ = table.Apply(objects.Lose{Reason: "they end"})
+	o = table.All()[0]
+	if got := current(m, &o, 8, 6); got.State != segdv1.State_STATE_LOST || got.Id != 1 {
+		t.Errorf("after them: %v", got)
 	}
 }
 

@@ -312,12 +312,7 @@ func (s *stages) recall(ctx context.Context, next uint64) error {
 	}
 	c.emit(time.Now(), c.edit(0, objects.Recall{Known: all})...)
 	// Should these stages fail, what is automatic is found anew.
-	table := c.newest.table()
-	c.memory.change(func(known *annotation.Object) bool {
-		known.Label = ""
-		o, _ := table.Get(known.ID)
-		return !o.Automatic()
-	})
+	c.memory.forgetAutomatic(c.newest.table())
 	return nil
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -85,14 +86,19 @@ func (c *Camera) read(data []byte) (*checkpoint.Checkpoint, error) {
 	return cp, err
 }
 
-// restoreFrom goes on from a checkpoint, with what a short one that was taken later says. Of a faulty one nothing is taken.
+// restoreFrom goes on from a checkpoint, with what a short one that was taken later says, if that
+// has no fault.
 func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	cp, err := c.read(data)
 	if err != nil {
 		return err
 	}
 	if short != nil {
-		if later, err := c.read(short); err != nil {
+		later, err := c.read(short)
+		if err == nil {
+			err = errors.Join(later.Faults...)
+		}
+		if err != nil {
 			c.refuseCheckpoint(fmt.Errorf("%w; an earlier one is used", err))
 		} else {
 			update(cp, later)
@@ -215,6 +221,7 @@ func remembered(cp *checkpoint.Checkpoint) (*memory, error) {
 // forgetAutomatic leaves what people marked or keep.
 func (m *memory) forgetAutomatic(table objects.Table) {
 	m.change(func(known *annotation.Object) bool {
+		known.Label = "" // it is the table's
 		o, _ := table.Get(known.ID)
 		return !o.Automatic()
 	})

@@ -584,6 +584,18 @@ func TestRestoreFaulty(t *testing.T) {
 		{"a damaged short one", func(t *testing.T, s *shelf) {
 			s.all = append(s.all, saved{data: []byte("short"), short: true})
 		}, "an earlier one is used"},
+		{"a short one with a faulty state", func(t *testing.T, s *shelf) {
+			short := s.all[slices.IndexFunc(s.all, func(c saved) bool { return c.short })]
+			c, err := checkpoint.Decode(short.data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Tracker.Objects[0].Life.State = 200
+			if short.data, err = checkpoint.Encode(c); err != nil {
+				t.Fatal(err)
+			}
+			s.all = append(s.all, short)
+		}, "an earlier one is used"},
 		{"another version", func(t *testing.T, s *shelf) { s.foreign(t) }, "it has version 2, and not 1: its pictures are used"},
 		{"a faulty state of the tracker", func(t *testing.T, s *shelf) {
 			s.change(t, func(c *checkpoint.Checkpoint) { c.Tracker.Objects[0].Life.Zoom = 3 })
