@@ -121,7 +121,9 @@ func (k *Linear) Weights(dst, alpha []float64, labels int) error {
 	}
 	if !k.inverted {
 		k.metric = grow(k.metric, k.d*k.d)
-		k.inverted = k.factor(k.metric, 1, k.eps)
+		if k.inverted = k.factor(k.metric, 1, k.eps); !k.inverted {
+			return fmt.Errorf("%w (metric of ε=%g)", ErrNotFinite, k.eps)
+		}
 	}
 	for l := range labels {
 		w := dst[l*k.d:][:k.d]

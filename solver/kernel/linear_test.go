@@ -500,6 +500,12 @@ func TestRefuses(t *testing.T) {
 		{"no ridge", func(k *Linear) error { return k.Reset([]*Block{good}, 0) }, ErrInput, "γ = 0"},
 		{"a NaN ridge", func(k *Linear) error { return k.Reset([]*Block{good}, nan) }, ErrInput, "γ = NaN"},
 		{"an infinite ridge", func(k *Linear) error { return k.Reset([]*Block{good}, inf) }, ErrInput, "γ = +Inf"},
+		{"no metric", func(k *Linear) error { return k.Whiten(0, 1) }, ErrInput, "τ = 0"},
+		{"a metric of NaN", func(k *Linear) error { return k.Whiten(1, nan) }, ErrInput, "ε = NaN"},
+		{"an infinite metric", func(k *Linear) error { return k.Whiten(inf, 1) }, ErrInput, "τ = +Inf"},
+		{"a metric without an inverse", func(k *Linear) error {
+			return errors.Join(k.Reset([]*Block{newBlock([]float64{1e8, 1e8}, 1, 2)}, 1), k.Whiten(1, 1e-30), k.Weights(make([]float64, 2), []float64{1}, 1))
+		}, ErrNotFinite, "metric"},
 		{"blocks that are too much together", func(k *Linear) error {
 			large := newBlock([]float64{1.2e154}, 1, 1)
 			return k.Reset([]*Block{large, large}, 1)

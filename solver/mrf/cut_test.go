@@ -225,9 +225,15 @@ func TestCutRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c Cut
-			c.Reset(2, []Edge{{0, 1, 1}})
+			before := errors.Join(c.Reset(2, []Edge{{0, 1, 1}}), c.SetTerminal(0, 1))
+			if before != nil || !c.Solve(t.Context()) || c.SetTerminal(0, -2) != nil {
+				t.Fatal(before)
+			}
 			if err := test.do(&c); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error %v; want ErrInput with %q", err, test.says)
+			}
+			if !c.Solve(t.Context()) {
+				t.Error("it cannot be solved any more")
 			}
 			err := errors.Join(c.Reset(2, []Edge{{0, 1, 1}}), c.SetTerminal(0, 3), c.SetTerminal(1, -2))
 			if err != nil || !c.Solve(t.Context()) || !c.Source(0) || c.Source(1) || c.Flow() != 1 {

@@ -167,7 +167,7 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 	t.Helper()
 	was := iterate4{lambda: append([]float64(nil), s.Lambda...), beta: append([]float64(nil), s.Scores...), y: append([]int32(nil), s.Y...)}
 	was.alpha = make([]float64, len(s.Lambda))
-	s.Alpha(was.alpha, p.Nu)
+	must(s.Alpha(was.alpha, p.Nu))
 	start, guaranteed := lagrangianOf(p, was, 1), 0
 	scores, relax := append([]float64(nil), s.Scores...), max(1, opt.Relax)
 	best, rho := was, opt.Rho
@@ -178,14 +178,14 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 	for i, v := range scores {
 		best.beta[i] = v + s.Lambda[i]/rho
 	}
-	p.Loss.Prox(best.beta, slices.Clone(best.beta), p.Omega, s.Y, p.Labels, rho)
+	must(p.Loss.Prox(best.beta, slices.Clone(best.beta), p.Omega, s.Y, p.Labels, rho))
 	fitted := lagrangianOf(p, best, rho)
 	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-7*(1+math.Abs(want)) }
 	opt.Consistent = consistent
 	opt.Observe = func(it solver.Iteration) {
 		now := iterate4{lambda: append([]float64(nil), s.Lambda...), y: append([]int32(nil), s.Y...)}
 		now.alpha, now.beta = make([]float64, len(s.Lambda)), make([]float64, len(s.Lambda))
-		s.Alpha(now.alpha, p.Nu)
+		must(s.Alpha(now.alpha, p.Nu))
 		for i := range now.beta { // eq. update_dual tells the relaxed β, and that tells β
 			relaxed := s.Scores[i] - (now.lambda[i]-was.lambda[i])/it.Rho
 			now.beta[i] = (relaxed + (relax-1)*scores[i]) / relax
