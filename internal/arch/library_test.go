@@ -35,8 +35,9 @@ func TestLibrariesAreLight(t *testing.T) {
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache")
 	env := []string{
-		"CGO_ENABLED=0", "GOFLAGS=-modcacherw", "GOMODCACHE=" + cache, "GOSUMDB=off", "GOTOOLCHAIN=local", "GOWORK=off",
-		"GOPROXY=file://" + filepath.ToSlash(here) + "/cache/download", // what building segd has downloaded
+		"CGO_ENABLED=0", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE=" + cache, "GOSUMDB=off", "GOTOOLCHAIN=local", "GOWORK=off",
+		// What building segd has downloaded, and else from where it would be.
+		"GOPROXY=file://" + filepath.ToSlash(here) + "/cache/download," + strings.TrimSpace(goTool(t, root, nil, "env", "GOPROXY")),
 	}
 	program := "package main\n\nimport (\n"
 	for _, p := range libraries {
