@@ -107,9 +107,9 @@ func (v *View) Look(seq int, p *Picture) {
 	v.scene.Seq, v.picture = uint64(seq), p
 }
 
-// see returns the picture's scene as a tracker is to see it, valid until it is called again: with Coarse if it
+// See returns the picture's scene as a tracker is to see it, valid until it is called again: with Coarse if it
 // searches.
-func (v *View) see(plan features.Plan, searching bool) (*features.Scene, error) {
+func (v *View) See(plan features.Plan, searching bool) (*features.Scene, error) {
 	p := v.picture
 	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, plan); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/resident"
 	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/tracker"
@@ -127,7 +128,7 @@ func RunAblation(ctx context.Context, opt Options, variants []Variant) (*Ablatio
 
 // ablate runs every variant over a take.
 func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick func()) ([]ablated, error) {
-	extractor, err := features.New(opt.Features, opt.Model)
+	view, err := offline.NewView(opt.Model, opt.Features)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,6 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 		}
 		defer trackers[v].Close()
 	}
-	var scene features.Scene
 	var bits []uint8
 	for i := range t.Images {
 		if err := ctx.Err(); err != nil {
@@ -153,25 +153,18 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 		}
 		var ann *annotation.Annotation
 		if i == 0 {
-			if !slices.Contains(p.Truth, 1) {
-				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
-			}
-			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, objectID, t.Name); err != nil {
+			if ann, err = t.annotation(p); err != nil {
 				return nil, err
 			}
 		}
-		scene.Seq = uint64(i)
-		if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
+		view.Look(i, p)
+		scene, err := view.See(features.Plan{Whole: true}, slices.ContainsFunc(trackers, (*tracker.Tracker).Searching))
+		if err != nil {
 			return nil, err
-		}
-		if slices.ContainsFunc(trackers, (*tracker.Tracker).Searching) {
-			if err := extractor.Coarsen(&scene, p.BGR); err != nil {
-				return nil, err
-			}
 		}
 		for v, tr := range trackers {
 			before := resident.CPUTime()
-			res, err := tr.Step(ctx, &scene, nil, ann, nil)
+			res, err := tr.Step(ctx, scene, nil, ann, nil)
 			if err != nil {
 				return nil, err
 			}

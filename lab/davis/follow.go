@@ -2,7 +2,6 @@ package davis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -59,12 +58,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		}
 		var ann *annotation.Annotation
 		if i == 0 {
-			if !slices.Contains(p.Truth, 1) {
-				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
-			}
-			if t.mark != nil {
-				ann = t.mark.annotation(p)
-			} else if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, objectID, t.Name); err != nil {
+			if ann, err = t.annotation(p); err != nil {
 				return nil, err
 			}
 		}

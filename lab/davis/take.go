@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
 )
@@ -18,6 +19,17 @@ type take struct {
 	still  *still      // what is shown instead of them; nil: they are
 	inset  *inset      // they are put into; nil: none
 	mark   *Mark       // of the first frame; nil: the true mask
+}
+
+// annotation marks the object in p, the take's first frame.
+func (t *take) annotation(p *offline.Picture) (*annotation.Annotation, error) {
+	if !slices.Contains(p.Truth, 1) {
+		return nil, fmt.Errorf("%s marks no object", t.Truths[0])
+	}
+	if t.mark != nil {
+		return t.mark.annotation(p), nil
+	}
+	return annotation.FromMask(p.Truth, p.Width, p.Height, objectID, t.Name)
 }
 
 // maxCut is how many rows or columns a change cuts off at most.

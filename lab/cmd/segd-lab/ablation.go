@@ -27,10 +27,10 @@ func ablationCommand(std cli.Streams) *cobra.Command {
 			"  labels fixed    and the classifier is re-estimated, from those labels\n" +
 			"  joint, cold     and the labels with it; the classifier begins from nothing\n" +
 			"  joint, warm     and from the last frame's, as the daemon does\n\n" +
-			"All have the same number of iterations. Repeats change the pictures as those of\n" +
-			"segd eval davis do. J and F are means over sequences, with their standard deviation\n" +
-			"over repeats; gain is J less affinity's in the same repeat. core-ms is the processor\n" +
-			"time of a frame but for its features.",
+			"Each solve ends once it has converged, after 10 iterations at most. Repeats change\n" +
+			"the pictures as those of segd eval davis do. J and F are means over sequences, with\n" +
+			"their standard deviation over repeats; gain is J less affinity's in the same repeat.\n" +
+			"core-ms is the processor time of a frame but for its features.",
 		Example: "  segd eval ablation --root DAVIS\n  segd eval ablation --root DAVIS --sequences dog,libby --repeat 5 --json",
 		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runAblation(cmd, std, f) },
@@ -55,10 +55,14 @@ func runAblation(cmd *cobra.Command, std cli.Streams, f ablationFlags) error {
 	}
 	defer model.Close()
 	return measured(std, f.json, "following the objects", func(step func(int, int)) (*davis.Ablation, error) {
-		return davis.RunAblation(cmd.Context(), davis.Options{
+		r, err := davis.RunAblation(cmd.Context(), davis.Options{
 			Root: f.root, Sequences: f.names(), Model: model, ModelName: f.modelName(), Features: features.Config{Superpixels: f.superpixels},
 			Repeat: f.repeat, Seed: f.seed, Progress: step,
 		}, davis.Variants)
+		if err == nil {
+			err = unfailed(model)
+		}
+		return r, err
 	}, printAblation)
 }
 

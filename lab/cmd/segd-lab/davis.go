@@ -69,6 +69,14 @@ func (f *trackingFlags) open() (*dnn.Model, error) {
 	return m, nil
 }
 
+// unfailed refuses figures of a card that failed.
+func unfailed(model *dnn.Model) error {
+	if s := model.Status(); s.Failures > 0 {
+		return fmt.Errorf("the card failed %d times, and the processor computed for it: these would be figures of both", s.Failures)
+	}
+	return nil
+}
+
 // require has cobra refuse a command line without the flags, which are defined.
 func require(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
@@ -311,8 +319,8 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		if closed := drawn.Close(); err == nil {
 			err = closed
 		}
-		if s := model.Status(); err == nil && s.Failures > 0 {
-			err = fmt.Errorf("the card failed %d times, and the processor computed for it: these would be figures of both", s.Failures)
+		if err == nil {
+			err = unfailed(model)
 		}
 		return err
 	}
