@@ -41,7 +41,7 @@ func (a Access) options() ([]nats.Option, error) {
 		faults = append(faults, fmt.Errorf("%w: %s %s: %w; want %s", ErrAccess, what, path, err, want))
 	}
 	if a.CA != "" {
-		if _, err := readCertificates(a.CA); err != nil {
+		if _, err := keypair.Certificates(a.CA); err != nil {
 			fault("CA", a.CA, "a file with certificates in PEM", err)
 		}
 		opts = append(opts, trusting(a.CA))
@@ -93,7 +93,7 @@ func secured(o *nats.Options) {
 func trusting(ca string) nats.Option {
 	return func(o *nats.Options) error {
 		secured(o)
-		o.RootCAsCB = func() (*x509.CertPool, error) { return readCertificates(ca) }
+		o.RootCAsCB = func() (*x509.CertPool, error) { return keypair.Certificates(ca) }
 		return nil
 	}
 }
@@ -105,18 +105,6 @@ func showing(cert, key string) nats.Option {
 		o.TLSCertCB = func() (tls.Certificate, error) { return keypair.Read(cert, key) }
 		return nil
 	}
-}
-
-func readCertificates(path string) (*x509.CertPool, error) {
-	text, err := files.Read(context.Background(), path, files.PEM)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, errors.New("no certificate in it")
-	}
-	return pool, nil
 }
 
 // readCredentials returns the JWT in a file, and finds out whether the seed is there too; what they are worth

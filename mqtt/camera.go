@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -181,11 +182,9 @@ func (p *Publisher) remove(c *camera) {
 
 // deleting tells whether some of it is still on its way.
 func (p *Publisher) deleting(c *camera) bool {
+	mine := p.cfg.node(c.Name)
 	for topic := range p.table {
-		if node, ok := p.cfg.nodeOf(topic); ok && node == p.cfg.node(c.Name) {
-			return true
-		}
-		if name, _, ok := p.cfg.own(topic); ok && name == c.Name {
+		if node, ok := p.cfg.nodeOf(topic); ok && node == mine || strings.HasPrefix(topic, c.at+"/") {
 			return true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -159,14 +158,11 @@ func (c *Config) password() ([]byte, error) {
 func (c *Config) tls(broker *url.URL) (*tls.Config, error) {
 	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: broker.Hostname()}
 	if c.CA != "" {
-		text, err := files.Read(context.Background(), c.CA, files.PEM)
+		pool, err := keypair.Certificates(c.CA)
 		if err != nil {
-			return nil, fmt.Errorf("mqtt: %w", err)
+			return nil, fmt.Errorf("mqtt: %s: %w; accepted: certificates, PEM", c.CA, err)
 		}
-		secured.RootCAs = x509.NewCertPool()
-		if !secured.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("mqtt: %s: no certificate in it; accepted: PEM", c.CA)
-		}
+		secured.RootCAs = pool
 	}
 	if c.Cert != "" || c.Key != "" {
 		pair, err := keypair.Read(c.Cert, c.Key)

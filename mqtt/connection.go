@@ -80,6 +80,7 @@ type Publisher struct {
 
 	table      map[string]*entry
 	dirty      []*entry // of those, the ones that are to be sent
+	flying     int      // of those that were, the ones on their way
 	initial    int      // of those, the ones that a connection begins with
 	status     *entry   // not in the table: it comes after the others
 	events     []message
@@ -388,13 +389,19 @@ func (p *Publisher) ask(ctx context.Context) {
 		p.mu.Lock()
 		list := p.unlearnt(maxLearning)
 		for _, c := range list {
-			c.learnt = true // or it is with the next connection
 			filters = append(filters, p.cfg.filters(c.Name)...)
 		}
 		p.mu.Unlock()
 		if len(filters) > 0 {
 			p.listen(ctx, via, filters)
 		}
+		p.mu.Lock()
+		if p.connected && p.via.conn == via.conn { // else the next connection tells
+			for _, c := range list {
+				c.learnt = true
+			}
+		}
+		p.mu.Unlock()
 	}
 }
 

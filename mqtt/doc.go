@@ -3,7 +3,7 @@
 // In go each camera's masks, events and statuses (Mask, Event, Status), as the pipeline publishes
 // them, and what cameras there are (Config.Cameras, asked once a second); out come the topics of
 // docs/mqtt.md. Publisher's three methods never wait: they change what is to be published under a
-// lock that is held for no input or output.
+// lock that is held for no input or output but the log.
 //
 // What is retained is a table: of each topic the newest payload. Only what changed is sent, a topic
 // that changes faster than the broker takes it skips what is in between, and all of it is sent again

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eclipse/paho.golang/paho"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -126,6 +127,25 @@ func TestEvents(t *testing.T) {
 	}
 	if now := p.Stats(); now.Overflowed != 0 || now.Published < events || now.Connections != 1 {
 		t.Errorf("%+v", now)
+	}
+}
+
+// Events that wait take so many bytes at most.
+func TestEventsAreLimited(t *testing.T) {
+	s := &site{}
+	s.set(gate)
+	p, err := New(s.config(freeport.Addr(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sync()
+	for range 6 {
+		p.Event(event("gate", appeared, strings.Repeat("x", 1<<20)))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stats.Overflowed != 3 || len(p.events) != 3 || p.eventBytes > maxEventBytes {
+		t.Errorf("%d overflowed, %d of %d bytes wait; want 3 and 3", p.stats.Overflowed, len(p.events), p.eventBytes)
 	}
 }
 
@@ -381,9 +401,13 @@ func TestTooManyCommands(t *testing.T) {
 	b := newBroker(t, freeport.Addr(t), options{})
 	cfg := s.config(b.addr)
 	busy := make(chan struct{})
-	cfg.Set = func(context.Context, string, []byte) error {
-		<-busy
-		return nil
+	cfg.Set = func(ctx context.Context, _ string, _ []byte) error {
+		select {
+		case <-busy:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	p, _ := start(t, cfg)
 	waitfor.True(t, "it subscribes", func() bool { return len(b.server.Topics.Subscribers(gateAt+"/pause/set").Subscriptions) > 0 })
@@ -460,6 +484,18 @@ func TestMaximumPacketSize(t *testing.T) {
 	if err := publish(link{maxPacket: 1000}, message{"a", make([]byte, 1000)}, true); !errors.Is(err, errTooLarge) {
 		t.Error(err)
 	}
+	s := &site{}
+	p, err := New(s.config(freeport.Addr(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sending = t.Context()
+	most := uint32(1000)
+	p.begin(nil, &paho.Connack{Properties: &paho.ConnackProperties{MaximumPacketSize: &most}})
+	if via, _ := p.link(); via.maxPacket != 1000 {
+		t.Errorf("the broker takes %d bytes; want 1000", via.maxPacket)
+	}
+	p.cut()
 }
 
 func TestTLSAndPassword(t *testing.T) {

@@ -48,7 +48,7 @@ type message struct {
 type Stats struct {
 	Connected   bool
 	Connections uint64
-	Waiting     int    // messages
+	Waiting     int    // messages, with those on their way
 	Published   uint64 // messages that the broker has acknowledged
 	Overflowed  uint64 // events that were lost since too many waited
 	Refused     uint64 // messages that the broker took for too large, or does not permit
@@ -62,7 +62,7 @@ func (p *Publisher) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Connected, s.Waiting = p.connected, len(p.dirty)+len(p.events)
+	s.Connected, s.Waiting = p.connected, len(p.dirty)+p.flying+len(p.events)
 	return s
 }
 
@@ -159,12 +159,14 @@ func (p *Publisher) sendRetained() {
 		}
 		e.sending, e.again = true, false
 		payload, via := e.payload, p.via
-		if p.maxPacket > 0 {
+		if p.maxPacket > 0 && (via.maxPacket == 0 || p.maxPacket < via.maxPacket) {
 			via.maxPacket = p.maxPacket
 		}
+		p.flying++
 		p.mu.Unlock()
 		err := publish(via, message{e.topic, payload}, true)
 		p.mu.Lock()
+		p.flying--
 		e.sending = false
 		if sent := p.sent(via, e.topic, err); !sent {
 			e.again = true

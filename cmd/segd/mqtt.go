@@ -93,42 +93,30 @@ func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 // mqttList is what a broker is told of the declared cameras, whose settings, if they run on any box, are among those
 // given. Of those that do not run this box tells only where idle.
 func mqttList(declared []web.Declared, settings []config.Camera, here *pipeline.Set, idle bool) (list []mqtt.Camera) {
+	known := make(map[string]config.Camera, len(settings))
+	for _, cam := range settings {
+		known[cam.Name] = cam
+	}
 	for _, one := range declared {
-		c := mqtt.Camera{Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == web.SourceAdded}
-		c.Here = idle && (c.Paused || c.Fault != "")
-		if i := slices.IndexFunc(settings, func(cam config.Camera) bool { return cam.Name == one.Name }); i >= 0 {
-			c.Classes, c.Detect = settings[i].Detect.Classes, settings[i].Detect.On()
-			for _, z := range settings[i].Zones {
-				c.Zones = append(c.Zones, z.Name)
-			}
-		} else {
-			asGiven(&c, one.Given)
+		cam, ok := known[one.Name]
+		if !ok {
+			_ = json.Unmarshal(one.Given, &cam) // where it cannot be read Fault says so
 		}
-		if cam, err := here.Camera(one.Name); err == nil {
-			c.Here, c.Zones = true, nil
-			for _, z := range cam.Zones().Zones { // which may have been set while it ran
+		c := mqtt.Camera{
+			Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == web.SourceAdded,
+			Here: idle && (one.Paused || one.Fault != ""), Classes: cam.Detect.Classes, Detect: cam.Detect.On(),
+		}
+		zones := cam.Zones
+		if runs, err := here.Camera(one.Name); err == nil {
+			c.Here, zones = true, nil
+			for _, z := range runs.Zones().Zones { // which may have been set while it ran
 				c.Zones = append(c.Zones, z.Name)
 			}
+		}
+		for _, z := range zones {
+			c.Zones = append(c.Zones, z.Name)
 		}
 		list = append(list, c)
 	}
 	return list
-}
-
-// asGiven sets what is known of a camera that does not run, and was added as that JSON says.
-func asGiven(c *mqtt.Camera, given json.RawMessage) {
-	var cam struct {
-		Detect struct {
-			Classes []string
-			Off     bool
-		}
-		Zones []struct{ Name string }
-	}
-	if json.Unmarshal(given, &cam) != nil {
-		return // it cannot be read, and Fault says so
-	}
-	c.Classes, c.Detect = cam.Detect.Classes, len(cam.Detect.Classes) > 0 && !cam.Detect.Off
-	for _, z := range cam.Zones {
-		c.Zones = append(c.Zones, z.Name)
-	}
 }

@@ -1,6 +1,7 @@
 package configured
 
 import (
+	"log/slog"
 	"reflect"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -56,6 +58,22 @@ func TestModelOptions(t *testing.T) {
 			Device: "cpu", Engine: "onnxruntime", EngineLibrary: "l.so", Threads: 2,
 			FP16: true, Batch: 3, BatchWait: 5 * time.Millisecond, EngineCache: "c",
 		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Every setting of the broker reaches what publishes to it.
+func TestMQTT(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	got := MQTT(&config.Config{Site: "barn", Fleet: config.Fleet{Box: "one"}, MQTT: config.MQTT{
+		URL: "mqtts://b", Username: "u", PasswordFile: "p", ClientID: "c", TLS: config.MQTTTLS{CA: "ca", Cert: "cert", Key: "key"},
+		Prefix: "pre", Discovery: "ha", SnapshotEvery: "5s",
+	}}, log)
+	want := mqtt.Config{
+		URL: "mqtts://b", Username: "u", PasswordFile: "p", ClientID: "c", CA: "ca", Cert: "cert", Key: "key",
+		Prefix: "pre", Site: "barn", Box: "one", Discovery: "ha", SnapshotEvery: 5 * time.Second, Logger: log,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

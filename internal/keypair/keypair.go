@@ -5,6 +5,8 @@ package keypair
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -72,6 +74,19 @@ func Read(certFile, keyFile string) (pair tls.Certificate, err error) {
 		}
 	}
 	return tls.X509KeyPair(text[0], text[1])
+}
+
+// Certificates reads the certificates of whom to trust, PEM.
+func Certificates(file string) (*x509.CertPool, error) {
+	text, err := files.Read(context.Background(), file, files.PEM)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("no certificate in it")
+	}
+	return pool, nil
 }
 
 // Get is for tls.Config.GetCertificate. Files that cannot be read, perhaps because
