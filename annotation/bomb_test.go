@@ -67,6 +67,9 @@ func bomb(t testing.TB, width, height uint32, depth, colour, bytesPerPixel byte,
 
 // What is small on the wire and large in memory is refused before it is large.
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: large files")
+	}
 	fill := func(head, part, tail string) string {
 		return head + strings.Repeat(part, (maxBytes-len(head)-len(tail))/len(part)-1) + strings.TrimSuffix(part, ",") + tail
 	}

@@ -310,6 +310,9 @@ func (r *refuser) Check(server.ClientAuthentication) bool {
 // A server that refuses us again and again, more often than nats.go puts up with by
 // itself, is tried again; events of the time are stored in the end.
 func TestRefusalEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: a server that refuses again and again")
+	}
 	port := freePort(t)
 	auth := new(refuser)
 	auth.left.Store(1000)

@@ -274,6 +274,9 @@ func TestEventsAreKept(t *testing.T) {
 
 // Nothing goes on after Close, however soon that is after the first event: TestMain looks.
 func TestEventThenClose(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s: 200 servers")
+	}
 	for range 200 {
 		b := open(t, Config{})
 		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {

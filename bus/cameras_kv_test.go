@@ -18,6 +18,9 @@ import (
 // What is kept is there after a restart, with the last value of each; what is forgotten is not, and its
 // stream holds no mark of it.
 func TestKeptCameras(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: servers started again")
+	}
 	dir := t.TempDir()
 	b, err := Open(t.Context(), Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	if err != nil {

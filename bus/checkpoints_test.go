@@ -528,6 +528,9 @@ func TestNoCheckpoints(t *testing.T) {
 
 // A disk that is full keeps what there is, and takes checkpoints again once there is room.
 func TestCheckpointOnFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: a disk that fills")
+	}
 	dir, ok := smallDisk(t)
 	if !ok {
 		return
@@ -554,6 +557,9 @@ func TestCheckpointOnFullDisk(t *testing.T) {
 
 // However the power is cut, segd starts again, each camera has a checkpoint that is whole, and more are kept.
 func TestPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 25 s: a store copied at 60 moments, and a server on each copy")
+	}
 	const copies = 60 // each at another moment of a write, and others in the next run
 	dir := t.TempDir()
 	live := filepath.Join(dir, "live")
@@ -599,6 +605,9 @@ func TestPowerCut(t *testing.T) {
 // Whatever a disk has made of a file in the store, segd starts with a line in its log, and keeps checkpoints and
 // events again.
 func TestDamagedStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 25 s: a server on each way a file can be damaged")
+	}
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
 	b := open(t, Config{Embedded: Embedded{StoreDir: good}})

@@ -168,6 +168,9 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 // Two that found no server when they started, or were on the two sides of a split, are
 // told when they meet, and both go on.
 func TestDuplicatesMeet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: a cluster that is split")
+	}
 	one, two, cluster, bridge := freePort(t), freePort(t), freePort(t), freePort(t)
 	clusterOf := func(port int) server.ClusterOpts {
 		return server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port, PoolSize: -1}

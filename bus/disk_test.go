@@ -149,6 +149,9 @@ func consume(t *testing.T, c jetstream.Consumer, first, n int) {
 // at once, Err tells, and once there is room again each is stored once and in order,
 // masks too.
 func TestFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 16 s: a disk that fills")
+	}
 	dir, ok := smallDisk(t)
 	if !ok {
 		return
@@ -286,6 +289,9 @@ func TestFullDiskAndQueue(t *testing.T) {
 // The disk of a server elsewhere is full until that server is started anew: the same,
 // but for the repair.
 func TestFullDiskElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: a disk that fills")
+	}
 	dir, ok := smallDisk(t)
 	if !ok {
 		return
@@ -360,6 +366,9 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 
 // SyncAlways reaches JetStream, also when it is opened anew.
 func TestSyncAlways(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s: JetStream opened anew")
+	}
 	for _, always := range []bool{false, true} {
 		b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir(), SyncAlways: always}})
 		for _, when := range []string{"opened", "opened anew"} {
@@ -384,6 +393,9 @@ func TestSyncAlways(t *testing.T) {
 // What is published while segd waits for a stream that does not answer goes out live
 // then, and not when the waiting is over.
 func TestLiveWhileStreamIsSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: a stream that does not answer")
+	}
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	nc := connect(t, urlOf(port))
@@ -428,6 +440,9 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 
 // A server that ends leaves no stream behind that is just being made: its goroutines would go on, which TestMain finds.
 func TestStopWhileStreamsAreMade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: 20 servers")
+	}
 	for range 20 {
 		b, err := Open(t.Context(), Config{})
 		if err != nil {

@@ -382,6 +382,9 @@ func TestUsersConsumerInPlaceOfAnother(t *testing.T) {
 
 // JetStream that was opened anew, as after a full disk, keeps events and has the users' consumers and the limit of them.
 func TestReopenWithUsers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: JetStream opened anew")
+	}
 	b := open(t, Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir(), Users: []User{
 		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
 	}}})
@@ -400,6 +403,9 @@ func TestReopenWithUsers(t *testing.T) {
 
 // Consumers cost memory and files, and there are no more of them than some, with users or without.
 func TestConsumersAreLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: as many consumers as there may be")
+	}
 	for name, users := range map[string][]User{"anybody": nil, "users": {{Name: "admin", Password: watchers, Role: Admin}}} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, Config{Site: "home", Embedded: Embedded{Users: users}})
@@ -465,6 +471,9 @@ func TestConnectionsAreLimited(t *testing.T) {
 
 // A client may not subscribe without end.
 func TestSubscriptionsAreLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: as many subscriptions as there may be")
+	}
 	b, as, _ := guarded(t, Config{})
 	nc := login(t, as(Subscriber))
 	for i := range maxSubs + 1 {
@@ -485,6 +494,9 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 // NATS does not hold against a user's permissions where an answer goes. Whoever is in an account of its own has answers,
 // stored messages and its consumer's acknowledgements sent to subjects of its own account: to nobody.
 func TestAnswersElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: servers in which each role tries everything")
+	}
 	for role, other := range map[Role]Role{Subscriber: Operator, Operator: Subscriber} {
 		t.Run(string(role), func(t *testing.T) {
 			onBothServers(t, Config{JSON: true, Masks: Retention{MaxAge: time.Hour}}, func(t *testing.T, b *Bus, as func(Role) string) {

@@ -15,6 +15,9 @@ import (
 // The real sample clip. It fails where Debian's opencv-doc is not installed,
 // and says so.
 func TestPrepareSample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 9 s: the whole clip")
+	}
 	const start = 123 // not a multiple of the key frame interval
 	calls, last := 0, 0
 	c, err := Prepare(context.Background(), ClipPath, start, func(done, total int) {

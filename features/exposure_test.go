@@ -28,6 +28,9 @@ func (m *viewedModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 
 // What stands still is shown as it was, whatever the light; the model is told, and so is who reads the scene.
 func TestExposureFollowsLight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: a picture in many lights")
+	}
 	const w, h = 640, 360
 	bgr := gradientImage(w, h)
 	for i, v := range bgr { // nothing burns out, or is black

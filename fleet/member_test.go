@@ -318,6 +318,9 @@ func faultyLink(t *testing.T, s *server.Server) *netfault.Proxy {
 
 // Whatever happens, two boxes never hold one camera at one time.
 func TestNeverTwo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: a faulty network, on real clocks")
+	}
 	s := startNATS(t)
 	proxy := faultyLink(t, s)
 	const n = 6
@@ -399,6 +402,9 @@ func TestDeaf(t *testing.T) {
 
 // A box that has just joined, and looks around, takes what it is given all the same.
 func TestGivenAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: boxes on real clocks")
+	}
 	s := startNATS(t)
 	slow := func(_ *testBox, cfg *Config) { cfg.Timing = Timing{TTL: 8 * time.Second} }
 	a := join(t, s.ClientURL(), "a", cameras(1), slow)
@@ -545,6 +551,9 @@ func TestMisfits(t *testing.T) {
 // A box that was killed and starts again under its name has its cameras again, and one whose name another has runs
 // nothing.
 func TestSameName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: boxes that start again, on real clocks")
+	}
 	s := startNATS(t)
 	a := join(t, s.ClientURL(), "a", cameras(3), nil)
 	allRun(t, 3, a)
@@ -659,6 +668,9 @@ func TestHandOverWaitsForBegin(t *testing.T) {
 
 // A rate that a lease has been told stays with the camera, and its token does not change with it.
 func TestRates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: boxes on real clocks")
+	}
 	s := startNATS(t)
 	a := join(t, s.ClientURL(), "a", cameras(2), func(_ *testBox, cfg *Config) { cfg.Rate = func(string) float64 { return 25 } })
 	allRun(t, 2, a)
@@ -677,6 +689,9 @@ func TestRates(t *testing.T) {
 
 // A capacity and rates that are measured a little differently each time are not told again.
 func TestSteady(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: boxes on real clocks")
+	}
 	s := startNATS(t)
 	var more atomic.Bool
 	about := func(v float64) float64 {
@@ -832,6 +847,9 @@ func bystander(t *testing.T, s *server.Server) (slowest func() time.Duration) {
 // Boxes that begin together with many cameras share them at once, and are not so busy with it that one is taken for
 // dead.
 func TestManyCameras(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: 8 boxes with 2000 cameras")
+	}
 	s := startNATS(t)
 	const n, boxes = 2000, 8
 	var all []*testBox

@@ -323,6 +323,9 @@ func explore(f flaw) (states int, ends bool, trace []string) {
 
 // Whoever's session was ended publishes nothing, so that others may; and each part of the protocol is needed for that.
 func TestModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 40 s: every state of the protocol's model")
+	}
 	for f := range flaws {
 		t.Run(f.String(), func(t *testing.T) {
 			states, ends, trace := explore(f)

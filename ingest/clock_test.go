@@ -14,6 +14,9 @@ import (
 // wraps in between; without sender reports, or before a clock that is hours off is
 // confirmed, they are the times of arrival. Each frame says which.
 func TestCaptureTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: cameras on real clocks")
+	}
 	const step, wrapAt = 20 * time.Millisecond, 15
 	for _, tc := range []struct {
 		name    string
@@ -90,6 +93,9 @@ func TestCaptureTime(t *testing.T) {
 // A camera whose RTP time stands still is timed by arrival, which is logged once; unless it
 // is to be followed.
 func TestRTPTimeStandsStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 13 s: cameras on real clocks")
+	}
 	for _, tc := range []struct {
 		setting string
 		lines   int

@@ -24,6 +24,9 @@ func heapMB() int {
 // a packet buffer of the usual size: memory is bounded, the reason is told, and the
 // next picture is whole.
 func TestEndlessAccessUnit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: packets without end")
+	}
 	h264Start, h265Start := []byte{0x7c, 0x85}, []byte{0x62, 1, 0x93}
 	for _, tc := range []struct {
 		name        string

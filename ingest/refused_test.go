@@ -174,6 +174,9 @@ func slowLocked(t *testing.T) (*rawCamera, Config) {
 
 // With a refusal ends what is under way with the same password.
 func TestRefusalEndsOtherAttempts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: a camera that is slow to refuse")
+	}
 	t.Parallel()
 	cam, cfg := slowLocked(t)
 	w := start(t, cfg)
@@ -192,6 +195,9 @@ func TestRefusalEndsOtherAttempts(t *testing.T) {
 
 // A camera that has refused is dialled once at a time, though it is slow.
 func TestRefusedIsDialledOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: a camera that is slow to refuse")
+	}
 	t.Parallel()
 	cam, cfg := slowLocked(t)
 	cfg.MinRefused, cfg.MaxRefused = time.Millisecond, time.Millisecond

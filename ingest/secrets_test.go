@@ -15,6 +15,9 @@ import (
 // no event, whether the camera is up, refuses, has no such stream, speaks another
 // protocol or is gone.
 func TestSecretsShowNowhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: cameras that refuse and are gone")
+	}
 	t.Parallel()
 	gone := serve(t, clip(t, clipConfig), demo.Config{})
 	gone.Close()

@@ -14,6 +14,9 @@ import (
 // gone. Two may hold the same; who goes away without a word holds it no longer than
 // HoldFor.
 func TestHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: minutes of frames")
+	}
 	small := func(b *bench) { b.tracker.History = 200_000 }
 	live(t, small, func(t *testing.T, _ *bench, c *Camera) {
 		const held = 19

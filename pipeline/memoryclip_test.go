@@ -114,6 +114,9 @@ var walker = map[int]image.Point{
 // is by then, and nothing has its mask before; without the picture, the strokes are put on what
 // stands where it was, as they say themselves.
 func TestRestartAtAnotherMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: the demo's clip through the network")
+	}
 	const later, n = demo.Start + 100, 40
 	dirs := clipFrames(t, 2, n, demo.Start, later)
 	first := filepath.Join(dirs[0], fmt.Sprintf("%04d.jpg", demo.Start))
@@ -167,6 +170,9 @@ func TestRestartAtAnotherMoment(t *testing.T) {
 
 // In front of another scene nothing has a mask, and events tell that the objects were not found.
 func TestRestartElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: the demo's clip through the network")
+	}
 	const n = 56
 	first, elsewhere := clipFrames(t, 2, 1, demo.Start)[0], t.TempDir()
 	var meadow bytes.Buffer
@@ -207,6 +213,9 @@ func TestRestartElsewhere(t *testing.T) {
 
 // After a panic the persons of the demo are followed on.
 func TestPersonsAreFollowedAfterAPanic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: the demo's clip through the network")
+	}
 	const n = 20 // then the first person leaves the picture for a while
 	dir := clipFrames(t, 2, n, demo.Start)[0]
 	synctest.Test(t, func(t *testing.T) {

@@ -83,6 +83,9 @@ func walkers(t *testing.T, picture string) *annotation.Annotation {
 // Persons of the demo's clip are where they were, from the first frame after a restart on, as if there had been none.
 // Without a checkpoint, by the annotation's picture alone, they are found later.
 func TestPersonsAreFollowedAfterARestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 29 s: the demo's clip through the network")
+	}
 	const start, before, n = 45, 12, 20 // persons stay in sight from frame start on
 	first, cut := clipFrames(t, 2, before+n, start)[0], clipFrames(t, 2, before, start)[0]
 	rest := clipFrames(t, 2, n, start+2*before)[0]
@@ -122,6 +125,9 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 
 // So they are after the camera's stages failed: those to come go on from what was known a second before.
 func TestPersonsAreFollowedAfterAFailure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 30 s: the demo's clip through the network")
+	}
 	const start, before, n = 45, 32, 20
 	first, cut := clipFrames(t, 2, before+n, start)[0], clipFrames(t, 2, before, start)[0]
 	rest := clipFrames(t, 2, n, start+2*before)[0]

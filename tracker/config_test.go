@@ -33,6 +33,9 @@ func follow(t *testing.T, cfg Config) (tr *Tracker, least float64) {
 
 // Where 0 is not the default it is taken, and does what it says.
 func TestZeroIsTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: a tracker for each setting")
+	}
 	for _, tt := range []struct {
 		name   string
 		zero   Config

@@ -160,6 +160,9 @@ func TestRestoreFaults(t *testing.T) {
 
 // Whatever number stands in a snapshot, what follows does not panic.
 func TestRestoreAnyNumber(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: every field of a snapshot changed")
+	}
 	before, last, seq := watched(t, image.Pt(-2, 0))
 	good := before.Snapshot()
 	tried, taken := 0, 0

@@ -142,6 +142,9 @@ func member(name, value string) string {
 // and is removed; the one of the configuration loses no frame meanwhile. The password is in no file and in
 // no answer.
 func TestAddedCameras(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: segd started again")
+	}
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")
 	gate := rtspCamera(t, "gate", "")

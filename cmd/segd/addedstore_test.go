@@ -39,6 +39,9 @@ func keeping(t *testing.T, cameras ...string) (a *adding, store string) {
 // With a server elsewhere cameras are kept there if a key file is named, and else refused. While it is
 // away nothing is changed; where it comes later than segd, so do its cameras.
 func TestCamerasKeptElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 9 s: segd and a server started again")
+	}
 	t.Parallel()
 	host, _ := keeping(t) // whose server is the one elsewhere
 	host.head = strings.Replace(host.head, "http:", "site: host\nhttp:", 1)
@@ -107,6 +110,9 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 
 // The command line adds, changes, lists and removes over NATS.
 func TestCameraCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: segd and the commands")
+	}
 	t.Parallel()
 	gate := rtspCamera(t, "gate", "")
 	a := newAdding(t, "", gate)

@@ -75,6 +75,9 @@ func (a *adding) kept() map[string]string {
 // What was known of a camera that was added goes with it; of one that is taken out of the configuration it
 // stays, and is there again when it comes back.
 func TestCheckpointsOfRemovedCameras(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: segd started again and again")
+	}
 	t.Parallel()
 	url := camera(t, demo.Config{}).URL()
 	gate := "{name: gate, transport: tcp, url: '" + url + "'}"
@@ -125,6 +128,9 @@ func segdIs(t *testing.T, status int, want string, args ...string) string {
 // What one segd knows of its cameras another goes on with: the configuration's and those that were added, with
 // ids, names and settings.
 func TestBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: segd started again and again")
+	}
 	t.Parallel()
 	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
 	a, storeA := keeping(t, gate)
@@ -247,6 +253,9 @@ func TestBackup(t *testing.T) {
 
 // The store is not for everybody.
 func TestBackupRights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: segd started again")
+	}
 	t.Parallel()
 	a, _ := keeping(t, "{name: gate, transport: tcp, url: '"+camera(t, demo.Config{}).URL()+"'}")
 	text, err := os.ReadFile(a.file)

@@ -13,6 +13,9 @@ import (
 // Cameras of another process are received and measured; the JSON has the
 // documented keys and no others.
 func TestBenchIngest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: cameras measured")
+	}
 	c := start(t, "bench", "ingest", "--cameras", "2", "--for", "1s", "--json")
 	if err := c.Wait(t); err != nil {
 		t.Fatalf("%v\n%s", err, c.Err.String())
@@ -43,6 +46,9 @@ func TestBenchIngest(t *testing.T) {
 // A segd of its own is measured with cameras and objects, and ended; the JSON has the
 // documented keys and no others.
 func TestBenchPipeline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 16 s: a segd measured")
+	}
 	type report struct {
 		Cameras int     `json:"cameras"`
 		FPS     float64 `json:"fps"`

@@ -18,6 +18,9 @@ import (
 
 // A checkpoint of which a disk has made another bit is refused, with an event, and the one before it is used.
 func TestDamagedCheckpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: segd started again and again")
+	}
 	t.Parallel()
 	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
 	a, store := keeping(t, gate)

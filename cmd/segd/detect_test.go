@@ -105,6 +105,9 @@ func TestDetect(t *testing.T) {
 
 // A detector that cannot be used ends segd at the start, with the reason.
 func TestBadDetector(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: a segd that tries detectors")
+	}
 	t.Parallel()
 	for _, tt := range []struct{ name, detector, class, want string }{
 		{"no file", "path: none.onnx", "person", "none.onnx"},
@@ -147,6 +150,9 @@ func TestDetectNeedsHeads(t *testing.T) {
 // The demo as it comes finds who walks through its clip, and says so in its report. It runs until that has
 // been seen, however few frames a second this machine publishes.
 func TestDemoDetects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: the demo with its clip")
+	}
 	t.Parallel()
 	natsAddr := freeport.Addr(t)
 	c := start(t, "demo", "--json", "--addr", freeport.Addr(t), "--nats", natsAddr, "--superpixels", "300")

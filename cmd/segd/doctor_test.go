@@ -46,6 +46,9 @@ func (r doctorReport) find(t *testing.T, what string) finding {
 
 // This machine runs segd's tests, so all that segd needs is here.
 func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: the network timed")
+	}
 	t.Parallel()
 	path := clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
@@ -72,6 +75,9 @@ func TestDoctor(t *testing.T) {
 // A port that is taken and a NATS server that is not there are missing, and how to
 // find out more is said.
 func TestDoctorMisses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 16 s: the network timed")
+	}
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -265,6 +265,9 @@ func TestFleetAddress(t *testing.T) {
 
 // However many watch a camera of another box, commands get there, and those who cannot watch are told when to come again.
 func TestFleetViewersLeaveRoomForCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: two boxes")
+	}
 	t.Parallel()
 	b := newBoxes(t)
 	b.withTokens()

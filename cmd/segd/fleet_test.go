@@ -111,6 +111,9 @@ func (b *boxes) holder(camera string, not ...string) (box string) {
 // Two boxes share cameras; one is moved, one box is drained, and ends, and another starts: each time the camera goes on
 // elsewhere with its object, under a greater token, and nothing of two boxes is mixed.
 func TestFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: boxes that come and go")
+	}
 	t.Parallel()
 	b := newBoxes(t)
 	cam := camera(t, demo.Config{})
@@ -294,6 +297,9 @@ func TestFleetForwards(t *testing.T) {
 
 // A camera that is moved while both boxes run shows on: the new box does not wait for a key frame of its own.
 func TestFleetMovesAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: two boxes")
+	}
 	t.Parallel()
 	b := newBoxes(t)
 	c, err := rareKeys()

@@ -102,6 +102,9 @@ func composeCluster(t *testing.T, password string) (addrs []string, denied *deni
 // them over with their objects, are cordoned, drained and moved to, and end; nothing is denied to anybody, and all that is
 // kept is on three servers.
 func TestComposeFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: boxes and a cluster of three servers")
+	}
 	const password = "secret"
 	addrs, denied := composeCluster(t, password)
 	t.Setenv("SEGD_NATS_REPLICAS", "3")

@@ -145,6 +145,9 @@ func get(t *testing.T, url string) string {
 // order, and the reconnect is counted. A camera beside it that never answers,
 // and one whose file is missing, change nothing.
 func TestCameraGoesAwayAndComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: a camera away for 10 s")
+	}
 	t.Parallel()
 	const outage = 10 * time.Second
 	addr := freeport.Addr(t)
@@ -217,6 +220,9 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 // The demo with the two persons that are marked by hand: JSON alone on standard output, a line a second
 // beside it, masks for `segd watch`, and an annotation while it runs.
 func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 s: the demo with its clip")
+	}
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	url := "nats://" + natsAddr

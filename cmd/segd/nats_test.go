@@ -55,6 +55,9 @@ func natsServer(t *testing.T, addr, password string) (stop func()) {
 // and the metrics go on, and once it lets segd in, masks and the events of before
 // arrive.
 func TestNATSServerRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 19 s: segd at a server that refuses it for a while")
+	}
 	t.Parallel()
 	addr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	stop := natsServer(t, natsAddr, "another")
@@ -169,6 +172,9 @@ func TestSecondSegdIsRefused(t *testing.T) {
 
 // What is not stored when segd ends is said, with its number, once.
 func TestUnstoredEventsAreSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s: segd waits in vain for a server")
+	}
 	t.Parallel()
 	addr := freeport.Addr(t)
 	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, freeport.Addr(t)) +

@@ -116,6 +116,9 @@ func rtspCamera(t *testing.T, name, more string) string {
 // At SIGHUP cameras are added, changed and removed, and another one loses no frame; a file that is wrong
 // changes nothing, and SIGTERM still ends segd in order.
 func TestHangup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: a segd that is reloaded")
+	}
 	t.Parallel()
 	dir := pictures(t, 20)
 	gate := rtspCamera(t, "gate", "")
@@ -418,6 +421,9 @@ func waits(t *testing.T, url string) <-chan answered {
 // A camera that publishers come to is the first of its kind, and one that marks by itself another one: what
 // these need is there in time, and goes with them.
 func TestReloadOpensWhatIsNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: a segd that opens its detector at a reload")
+	}
 	t.Parallel()
 	gate := rtspCamera(t, "gate", "")
 	detector, err := filepath.Abs("../../train/nanodet-m.onnx")
@@ -464,6 +470,9 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 
 // The file is read again once it has changed, by whichever way, and no more often.
 func TestFileIsWatched(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 16 s: real files, looked at every few seconds")
+	}
 	t.Parallel()
 	r := newReloading(t, "", "{name: a, url: 'rtsp://127.0.0.1:1/'}")
 	// As Kubernetes has it: segd.yaml leads to ..data/segd.yaml, and ..data to a folder of that version.

@@ -98,6 +98,9 @@ func TestWatchdog(t *testing.T) {
 // segd run as systemd starts it: it says that it is ready, how many cameras are up,
 // pings, goes on pinging when its camera is gone, and says that it stops.
 func TestNotify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: pings of the watchdog")
+	}
 	socket := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {

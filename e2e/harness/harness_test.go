@@ -113,6 +113,9 @@ func TestNATS(t *testing.T) {
 
 // A cluster has a leader, tells clients of no other servers, and is whole again after one of them was killed.
 func TestNATSCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: a cluster whose servers are killed")
+	}
 	c := StartNATSCluster(t, 3, "")
 	conn := Connect(t, c.Nodes[0].URL)
 	if others := conn.DiscoveredServers(); len(others) > 0 {

@@ -356,6 +356,9 @@ func TestFindLayoutRefuses(t *testing.T) {
 }
 
 func TestDetectorRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: children that try detectors")
+	}
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

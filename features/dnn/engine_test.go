@@ -121,6 +121,9 @@ func TestEngineAuto(t *testing.T) {
 // Where one engine only can be used, that is said, and is an error if it was the other
 // that was asked for.
 func TestEngineUnfit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 9 s: children that try engines")
+	}
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.so")
 	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {

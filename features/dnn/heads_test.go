@@ -172,6 +172,9 @@ func TestEmbeddedFinds(t *testing.T) {
 
 // What is too large for the boxes that heads make is found at half the scale, and nothing else; no maps are made of it.
 func TestLargeIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: large pictures")
+	}
 	bgr, w, h := persons(t)
 	m, err := Embedded(Options{ShortSide: 4 * min(w, h)}) // persons of 340 and 472 pixels
 	if err != nil {

@@ -67,6 +67,9 @@ func TestNetLayout(t *testing.T) {
 
 // Models may be opened while OpenCV computes: to set its threads then would end the process.
 func TestOpenWhileComputing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: models opened again and again")
+	}
 	m, err := Embedded(Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV}})
 	if err != nil {
 		t.Fatal(err)
@@ -513,6 +516,9 @@ func TestFeaturesAllocs(t *testing.T) {
 // Sizes that take turns, more than a model is laid out for, give each what a model for
 // it alone gives.
 func TestFeaturesOfManySizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s: pictures of many sizes through both engines")
+	}
 	for _, tt := range []struct {
 		engine    string
 		side, max int // pixels of the sizes' shorter side, and of those that stay laid out
@@ -557,6 +563,9 @@ func TestFeaturesOfManySizes(t *testing.T) {
 
 // Sizes for which ONNX Runtime does not stay laid out take no memory anew.
 func TestMemoryOfManySizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: large pictures")
+	}
 	needONNXRuntime(t)
 	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512, Computing: Computing{Engine: EngineONNXRuntime}})
 	bgr := noise(1088, 512)

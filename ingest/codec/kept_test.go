@@ -8,6 +8,9 @@ import (
 // However many pictures of a decoder are kept, it decodes on, and they stay what they were when
 // it is gone.
 func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: every codec")
+	}
 	const n, width, height = 80, 320, 240
 	for _, id := range []ID{H264, H265, MJPEG, VP8, VP9, AV1} {
 		t.Run(id.String(), func(t *testing.T) {

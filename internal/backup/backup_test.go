@@ -122,6 +122,9 @@ func manifestOf(version int, size int64, names ...string) entry {
 
 // What is wrong is said, and nothing of it is taken.
 func TestBadBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: a backup cut after each of its bytes")
+	}
 	good := written(t, sample())
 	flipped := bytes.Clone(good)
 	flipped[bytes.Index(flipped, []byte("cccc"))+100] ^= 1

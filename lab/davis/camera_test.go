@@ -123,6 +123,9 @@ func addPan(t *testing.T, root, name string, frames int, pan float64) {
 
 // What stands and what moves is reported apart, and standing copies stand.
 func TestRunByCamera(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: sequences of pictures")
+	}
 	root := t.TempDir()
 	addPan(t, root, "pan", 6, 4)
 	addPan(t, root, "stand", 6, 0)

@@ -119,6 +119,9 @@ func TestFrameEndsTheRun(t *testing.T) {
 
 // Masks come of the first frame's truth alone: with others shuffled they are the same.
 func TestHiddenTruths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: sequences of pictures")
+	}
 	for _, tt := range []struct {
 		name        string
 		opt         Options

@@ -78,6 +78,9 @@ func TestInsetReads(t *testing.T) {
 
 // With a mask that is off by a few pixels, F is what it would be without the frame around.
 func TestInset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: sequences of pictures")
+	}
 	root := t.TempDir()
 	cliptest.AddScaled(t, root, "large", 5, 4)
 	truth := image.NewGray(image.Rect(0, 0, 4*96, 4*64))

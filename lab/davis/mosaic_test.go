@@ -189,6 +189,9 @@ func TestMosaicHiddenTruths(t *testing.T) {
 }
 
 func TestMosaicRepeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: sequences of pictures")
+	}
 	root := squares(t, 9, 8, 9, 10)
 	shown := map[string]int{}
 	opt := Options{Root: root, Features: features.Config{Superpixels: 400}, Repeat: 2, Seed: 3, Backwards: true,

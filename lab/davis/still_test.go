@@ -26,6 +26,9 @@ func copyOf(t *testing.T, frames int) *take {
 
 // Of a copy's frames all is the same but the object, which turns, grows and is lit.
 func TestStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: sequences of pictures")
+	}
 	const frames = 41
 	c := copyOf(t, frames)
 	plate := c.still.plate
@@ -92,6 +95,9 @@ func TestStill(t *testing.T) {
 
 // An object that is small is no smaller in its copy.
 func TestStillScale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: sequences of pictures")
+	}
 	c := copyOf(t, 21)
 	if s := c.still.poses[0].scale; s < 0.46 || s > 0.49 { // three times that, and turned, it reaches 51 pixels from the middle
 		t.Errorf("scale %.2f of a square of 60 pixels in 128", s)

@@ -188,6 +188,9 @@ func TestBackwards(t *testing.T) {
 // Repeats differ from each other and not from run to run, and the report has their
 // means and deviations.
 func TestRepeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 24 s: sequences of pictures")
+	}
 	root := cliptest.New(t, "square", 42)
 	cliptest.Add(t, root, "other", 41)
 	for _, kind := range []Perturbation{Undisturbed, Occlusion} {
@@ -272,6 +275,9 @@ func TestRepeats(t *testing.T) {
 }
 
 func TestTooShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: sequences of pictures")
+	}
 	root := cliptest.New(t, "brief", 3)
 	cliptest.Add(t, root, "square", 40)
 	opt := Options{Root: root, Features: features.Config{Superpixels: 50}, Repeat: 8}

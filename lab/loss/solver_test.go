@@ -11,6 +11,9 @@ import (
 
 // What package solver promises holds for these losses too.
 func TestLossesWithTheSolver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 30 s: many problems solved")
+	}
 	solvertest.Losses(t, func(l solver.Loss, beta []float64, y int32) (g []float64) {
 		if _, ok := l.(loss.Softmax); !ok {
 			return nil

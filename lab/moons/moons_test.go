@@ -63,6 +63,9 @@ func TestRun(t *testing.T) {
 
 // Nobody is told a label: with others the same are found.
 func TestHiddenLabels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 17 s: the experiment twice")
+	}
 	find := func(m *moons) Instance {
 		in, err := runInstance(t.Context(), m, 100, Options{Starts: 1, Workers: 1}, func() {})
 		if err != nil {

@@ -65,6 +65,9 @@ func painted(s annotation.Stroke) (out []int) {
 }
 
 func TestStrokes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s: skeletons of many shapes")
+	}
 	for name, in := range shapes {
 		t.Run(name, func(t *testing.T) {
 			truth := shape(in)
@@ -109,6 +112,9 @@ func TestStrokes(t *testing.T) {
 }
 
 func TestDistances(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: distances counted one by one")
+	}
 	for name, in := range shapes {
 		bits := shape(in)
 		d := distances(bits, 160, 120)

@@ -91,6 +91,9 @@ func clipOptions() AutomaticOptions {
 
 // Each object that begins, two a loop, is gone or left.
 func TestRunAutomatic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: a sequence of pictures in a loop")
+	}
 	opt := clipOptions()
 	steps := 0
 	opt.Progress = func(done, total int) {

@@ -128,6 +128,9 @@ func TestStarts(t *testing.T) {
 // Predictions are the same whatever the labels that nobody is told, also where
 // nothing tells the samples apart.
 func TestHiddenLabels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 8 s: the experiment twice")
+	}
 	for _, tt := range []struct {
 		name     string
 		constant bool

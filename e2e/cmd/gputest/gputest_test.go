@@ -419,6 +419,9 @@ echo "{\"mean_j\": $j, \"mean_ms_per_frame\": 30, \"sequences\": [{\"name\": \"d
 
 // Where a card that is said to be there is not, each way fails by itself.
 func TestChildrenFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s: processes that open models")
+	}
 	test, _ := onCard(t, "exit 9", "-clip", clip(t), "-engine-library", "")
 	test.memory(t.Context())
 	test.fallAway(t.Context())
@@ -446,6 +449,9 @@ func fakeCard(t *testing.T, args []string, env ...string) *exec.Cmd {
 }
 
 func TestFill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: a driver that is compiled")
+	}
 	for _, tt := range []struct {
 		name, env, out, error string
 	}{
@@ -592,6 +598,9 @@ func TestFallAwayWithoutFilling(t *testing.T) {
 
 // A child that cannot do what it is asked says so, and one that cannot open its model says that.
 func TestAsk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 s: processes that open models")
+	}
 	_, err := ask(t.Context(), request{Part: "soak"}, time.Minute)
 	wantError(t, err, `part "soak" of a child; want card`)
 	if _, ok := errors.AsType[refusal](err); ok {

@@ -38,6 +38,9 @@ func sample(ctx context.Context, show func(*Picture) error) error {
 
 // As many persons are found in the pictures as are in them.
 func TestDraw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 25 s: the whole clip through the network")
+	}
 	model, err := dnn.Embedded(dnn.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -97,6 +97,9 @@ func write(t *testing.T, pictures, labels, name string) {
 
 // What is trained on a picture is learnt: the loss falls, and the file is one that segd reads.
 func TestTrain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s: whole pictures through the network")
+	}
 	pictures, labels, out := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "box.weights")
 	for _, name := range []string{"a", "b", "c", "e"} {
 		if isHeld(name + ".png") {

@@ -89,6 +89,9 @@ func moving(t *testing.T, frames int) (root string) {
 
 // The command as it is, with OpenCV's methods and segd's own: a disc is easy for all.
 func TestMasks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s: a program that OpenCV is compiled into")
+	}
 	var stdout, stderr strings.Builder
 	if err := run(t.Context(), []string{"-only", "masks", "-masks", masksProgram(t), "-davis", moving(t, 6)}, &stdout, &stderr); err != nil {
 		t.Fatal(err)
@@ -113,6 +116,9 @@ func TestMasks(t *testing.T) {
 // A second sequence, of another size, is followed as it is after no other, an object may
 // be lost, and what is not a frame ends the program.
 func TestMaskPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s: a program that OpenCV is compiled into")
+	}
 	program := masksProgram(t)
 	scene := func(i, width, height, noise int) (bgr, truth []byte) {
 		for y := range height {

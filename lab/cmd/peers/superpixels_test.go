@@ -20,6 +20,9 @@ func superpixelsProgram(t *testing.T) string {
 
 // The command as it is: a disc that any superpixels can be told from its ground by.
 func TestSuperpixels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 13 s: a program that OpenCV is compiled into")
+	}
 	var stdout, stderr strings.Builder
 	if err := run(t.Context(), []string{"-only", "superpixels", "-slic", superpixelsProgram(t), "-davis", moving(t, 2)}, &stdout, &stderr); err != nil {
 		t.Fatal(err)
@@ -68,6 +71,9 @@ func TestSuperpixelLimit(t *testing.T) {
 
 // What answers otherwise is an error, no figure.
 func TestSuperpixelAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 s: a program that OpenCV is compiled into")
+	}
 	for _, tt := range []struct{ name, script, want string }{
 		{"one number", "echo 1", "want seconds"},
 		{"none", "echo 1 0", "want seconds"},

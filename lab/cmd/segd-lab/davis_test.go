@@ -63,6 +63,9 @@ func davisSequences(t *testing.T, frames int, names ...string) string {
 }
 
 func TestEvalPicturesRefuse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 s: sequences of pictures")
+	}
 	root := davisFolder(t, 3)
 	taken := clitest.File(t, "taken", "a file")
 	for _, tt := range []struct {
@@ -148,6 +151,9 @@ func TestEvalDavis(t *testing.T) {
 }
 
 func TestEvalDavisRepeat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 14 s: sequences of pictures")
+	}
 	root := davisFolder(t, 6)
 	c := start(t, "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--repeat", "2", "--backwards")
 	if err := c.Wait(t); err != nil {
@@ -161,6 +167,9 @@ func TestEvalDavisRepeat(t *testing.T) {
 }
 
 func TestEvalDavisJSONAndVideo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: sequences of pictures")
+	}
 	video := filepath.Join(t.TempDir(), "all.MP4")
 	c := start(t, "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
 	if err := c.Wait(t); err != nil {
@@ -191,6 +200,9 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 }
 
 func TestEvalDavisMosaic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 35 s: sequences of pictures")
+	}
 	root, out := davisSequences(t, 6, "one", "two", "three", "four", "five"), t.TempDir()
 	c := start(t, "davis", "--root", root, "--superpixels", "400", "--mosaic", "--sequences", "one,two,three,four", "--overlay", out)
 	if err := c.Wait(t); err != nil {
@@ -246,6 +258,9 @@ func TestEvalDavisMosaic(t *testing.T) {
 
 // The object is before a picture that stands, and the copies' figures are said to be theirs.
 func TestEvalDavisStabilise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: sequences of pictures")
+	}
 	out := t.TempDir()
 	c := start(t, "davis", "--root", davisFolder(t, 4), "--sequences", "two", "--superpixels", "200", "--stabilise", "--overlay", out)
 	if err := c.Wait(t); err != nil {
@@ -280,6 +295,9 @@ func TestEvalDavisInset(t *testing.T) {
 }
 
 func TestEvalScribbles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: sequences of pictures")
+	}
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
 	if err := c.Wait(t); err != nil {
@@ -341,6 +359,9 @@ func TestEvalDavisBeside(t *testing.T) {
 }
 
 func TestEvalAblation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 5 s: sequences of pictures")
+	}
 	root := davisFolder(t, 6)
 	c := start(t, "ablation", "--root", root, "--sequences", "one", "--superpixels", "150", "--repeat", "1")
 	if err := c.Wait(t); err != nil {

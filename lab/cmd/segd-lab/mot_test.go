@@ -52,6 +52,9 @@ func street(t *testing.T) (video, truth string) {
 }
 
 func TestEvalMot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: videos")
+	}
 	video, truth := street(t)
 	out := filepath.Join(t.TempDir(), "result.txt")
 	c := start(t, "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--follow", "all", "--out", out)
@@ -114,6 +117,9 @@ func TestEvalMotAutomatic(t *testing.T) {
 
 // MOTChallenge's videos are folders of pictures.
 func TestEvalMotFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: videos")
+	}
 	dir, lines := t.TempDir(), ""
 	for n := range 5 {
 		img := image.NewRGBA(image.Rect(0, 0, 160, 96))
@@ -141,6 +147,9 @@ func TestEvalMotFolder(t *testing.T) {
 }
 
 func TestEvalMotJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 9 s: videos")
+	}
 	video, truth := street(t)
 	c := start(t, "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--follow", "5", "--mark", "ellipse", "--mode", "affinity", "--json")
 	if err := c.Wait(t); err != nil {
@@ -172,6 +181,9 @@ func TestEvalMotJSON(t *testing.T) {
 }
 
 func TestEvalMotRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s: videos")
+	}
 	video, truth := street(t)
 	cut := filepath.Join(t.TempDir(), "cut.mp4")
 	whole, err := os.ReadFile(video)

@@ -36,6 +36,9 @@ func TestEvalRefuses(t *testing.T) {
 }
 
 func TestEvalMoons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 12 s: the experiment itself")
+	}
 	c := start(t, "moons", "--seeds", "1")
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
