@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test mqtt-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test examples-test mqtt-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,8 +57,11 @@ build: setup ## build bin/segd, and bin/segd-lab for segd eval
 run: build ## build and run the demo; make run ARGS="--for 30s"
 	@bin/segd demo $(ARGS)
 
-test: setup ## set up, then every check and every test
-	@scripts/test $(RACE)
+test: setup ## what every change must pass, in 4 minutes: gofmt, go vet, the short tests
+	@scripts/test short
+
+test-long: setup ## every test, and many once more under the race detector; 20 minutes
+	@scripts/test long $(RACE)
 
 generate: ## write generated code again
 	@scripts/setup generate
