@@ -249,6 +249,9 @@ func tell(t *testing.T, b *Bus, subject string, content any) {
 // What somebody writes where a checkpoint's information is costs that checkpoint and no other, and the next one
 // replaces it.
 func TestJunkAsCheckpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: a server for each kind of junk")
+	}
 	link := metaOf("gate.0", "ABC", 5, 1, []byte("other"))
 	link.Opts = &jetstream.ObjectMetaOptions{Link: &jetstream.ObjectLink{Bucket: link.Bucket, Name: "gate.0"}}
 	for name, junk := range map[string]any{

@@ -255,6 +255,9 @@ func forward(t *testing.T, from, to int) (stop, cut func()) {
 
 // What is no claim, or nobody's of ours, changes nothing.
 func TestStrangeClaims(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: waits for what must not come")
+	}
 	b := open(t, Config{Site: "here"})
 	if err := b.Serve(serving("gate")); err != nil {
 		t.Fatal(err)

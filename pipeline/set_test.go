@@ -237,6 +237,9 @@ func TestRemovedWhileAsked(t *testing.T) {
 
 // Whoever looks at a set while it changes sees one or the other.
 func TestSetIsReadWhileItChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: a set that changes again and again")
+	}
 	a, b := newBench(t, "a", 1000), newBench(t, "b", 1000)
 	set, err := NewSet(a.cfg)
 	if err != nil {

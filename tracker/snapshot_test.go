@@ -74,6 +74,9 @@ func overlap(a, b image.Rectangle) float64 {
 
 // An object that was in sight is so again in the first frame, where it is by then; also where frames were missed.
 func TestRestore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: objects followed before and after")
+	}
 	for _, tt := range []struct {
 		name   string
 		way    image.Point

@@ -156,6 +156,9 @@ var descentCameras = map[string]tracker.Config{"gate": {Rho: 0.0002}, "yard": {}
 // The counter of violations rises where a camera's solver works at a ρ that guarantees
 // no descent, and stays where it is at one that does.
 func TestDescentViolations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: many frames through the solver")
+	}
 	texts := scrapes(t, descentCameras)
 	marked := descentMarks / 10 // the first scrape after a window was solved
 	for camera := range descentCameras {
@@ -225,6 +228,9 @@ func record(t *testing.T, texts []string, file, name string, labels ...string) {
 // Every series of the solver's tells something: over a quarter of an hour it changes, and
 // no iteration's Lagrangian is always that of the one before.
 func TestSolverMetricsMove(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 3 s: many frames through the solver")
+	}
 	// Two stiff classifiers, which leave the labels of this clip something to find, and one
 	// that converges.
 	cameras := map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 600}, "dock": {}}

@@ -6,6 +6,9 @@ import (
 
 // What is in the binary is listed with what it finds, and a detector is told of by what it is.
 func TestModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: every network opened")
+	}
 	for _, tt := range []struct {
 		args []string
 		want [][]string

@@ -407,6 +407,9 @@ func TestDetectorRefuses(t *testing.T) {
 
 // A detector that OpenCV does not read is ONNX Runtime's alone.
 func TestDetectorWithoutOpenCV(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: detectors opened")
+	}
 	needONNXRuntime(t)
 	f := finders()["YOLOv8"].file(false)
 	f.outputs = []message{value("clipped", elemFloat, 1, 6, 84)}

@@ -68,6 +68,9 @@ func TestProbeEmbedded(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s: children that try models")
+	}
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
