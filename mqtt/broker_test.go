@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,10 +39,26 @@ type door struct {
 	mochi.HookBase
 	user, password string
 	denied         string // topics that begin with it are nobody's to write
+	// How many large messages and how many subscriptions are never answered.
+	lostMessages, lostSubscriptions atomic.Int32
 }
 
 func (*door) Provides(b byte) bool {
-	return bytes.Contains([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck}, []byte{b})
+	return bytes.Contains([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish, mochi.OnPacketRead}, []byte{b})
+}
+
+func (d *door) OnPublish(_ *mochi.Client, pk packets.Packet) (packets.Packet, error) {
+	if len(pk.Payload) >= large && d.lostMessages.Add(-1) >= 0 {
+		return pk, packets.ErrRejectPacket
+	}
+	return pk, nil
+}
+
+func (d *door) OnPacketRead(_ *mochi.Client, pk packets.Packet) (packets.Packet, error) {
+	if pk.FixedHeader.Type == packets.Subscribe && d.lostSubscriptions.Add(-1) >= 0 {
+		return packets.Packet{ProtocolVersion: pk.ProtocolVersion, FixedHeader: packets.FixedHeader{Type: packets.Pingreq}}, nil
+	}
+	return pk, nil
 }
 
 func (d *door) OnConnectAuthenticate(_ *mochi.Client, pk packets.Packet) bool {
@@ -53,7 +71,7 @@ func (d *door) OnACLCheck(_ *mochi.Client, topic string, write bool) bool {
 
 // options are what tests change about a broker.
 type options struct {
-	door      door
+	door      *door
 	tls       *tls.Config
 	maxPacket uint32
 }
@@ -65,7 +83,7 @@ func newBroker(t *testing.T, addr string, o options) *broker {
 	capabilities.MaximumClientWritesPending = 1 << 15
 	b := &broker{t: t, addr: addr}
 	b.server = mochi.New(&mochi.Options{InlineClient: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Capabilities: capabilities})
-	if err := b.server.AddHook(&o.door, nil); err != nil {
+	if err := b.server.AddHook(cmp.Or(o.door, new(door)), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.server.AddListener(listeners.NewTCP(listeners.Config{ID: "t", Address: addr, TLSConfig: o.tls})); err != nil {

@@ -54,9 +54,7 @@ func (p *Publisher) takeCommands(ctx context.Context, via link) {
 	for topic := range patches {
 		options = append(options, paho.SubscribeOptions{Topic: group + p.cfg.root() + "/camera/+" + topic, QoS: qos, RetainHandling: dontSend})
 	}
-	if _, err := via.manager.Subscribe(ctx, &paho.Subscribe{Subscriptions: options}); err != nil && ctx.Err() == nil {
-		p.log.Warn("commands by MQTT are not taken: the broker does not let them be subscribed to", "error", err)
-	}
+	p.subscribe(ctx, via, options, "commands by MQTT are not taken: the broker does not let them be subscribed to")
 }
 
 // command queues a command, if the topic is that of one.

@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -112,7 +113,8 @@ type link struct {
 // conn is one to the broker whose writes have an end.
 type conn struct {
 	net.Conn
-	limit time.Duration
+	limit  time.Duration
+	silent bool // the broker did not answer in time; guarded by the Publisher's mu
 }
 
 func (c *conn) Write(b []byte) (int, error) {
@@ -286,7 +288,7 @@ func (p *Publisher) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{plain, p.times.answer}
+	c := &conn{Conn: plain, limit: p.times.answer}
 	p.mu.Lock()
 	p.dialled = c
 	p.mu.Unlock()
@@ -411,10 +413,7 @@ func (p *Publisher) listen(ctx context.Context, via link, filters []string) {
 	for i, f := range filters {
 		options[i] = paho.SubscribeOptions{Topic: f, QoS: qos}
 	}
-	if _, err := via.manager.Subscribe(ctx, &paho.Subscribe{Subscriptions: options}); err != nil {
-		if ctx.Err() == nil {
-			p.log.Warn("what the MQTT broker holds is not known, and what is old stays there", "error", err)
-		}
+	if !p.subscribe(ctx, via, options, "what the MQTT broker holds is not known, and what is old stays there") {
 		return
 	}
 	p.mu.Lock()
@@ -431,6 +430,23 @@ func (p *Publisher) listen(ctx context.Context, via link, filters []string) {
 	if _, err := via.manager.Unsubscribe(ctx, &paho.Unsubscribe{Topics: filters}); err != nil {
 		p.log.Debug("unsubscribing", "error", err)
 	}
+}
+
+// subscribe tells whether the broker has taken subscriptions. Text is what it means if it refuses them.
+func (p *Publisher) subscribe(ctx context.Context, via link, to []paho.SubscribeOptions, text string) bool {
+	answer, err := via.manager.Subscribe(ctx, &paho.Subscribe{Subscriptions: to})
+	switch {
+	case err == nil:
+		return true
+	case ctx.Err() != nil: // what waits is still sent
+	case answer != nil || errors.Is(err, paho.ErrInvalidArguments):
+		p.log.Warn(text, "error", err)
+	default:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.abandon(via, err)
+	}
+	return false
 }
 
 // received is what the broker sends.

@@ -212,6 +212,38 @@ func TestBrokerHangs(t *testing.T) {
 	waitfor.True(t, "the event", func() bool { return len(b.messages(gateAt+"/event")) > 0 })
 }
 
+// One that does not answer pictures for a while does not say by that that they are too large.
+func TestBrokerHangsOverPictures(t *testing.T) {
+	s := &site{picture: make([]byte, 2*large)}
+	s.set(gate)
+	d := new(door)
+	d.lostMessages.Store(maxLosses)
+	b := newBroker(t, freeport.Addr(t), options{door: d})
+	p, _ := start(t, s.config(b.addr), func(times *times) { times.answer = time.Second })
+	b.holds("segd/home/status", online)
+	p.Event(event("gate", appeared, ""))
+	p.Mask(masks("gate", visible, "person"))
+	waitfor.True(t, "the picture", func() bool { return len(b.messages(gateAt+"/snapshot")) > 0 })
+	if now := p.Stats(); now.Refused != 0 || now.Connections <= maxLosses {
+		t.Errorf("%+v; want %d connections, and nothing given up", now, maxLosses+1)
+	}
+}
+
+// Nor does one that does not answer a subscription refuse it.
+func TestBrokerHangsOverSubscriptions(t *testing.T) {
+	s := &site{}
+	s.set(gate)
+	d := new(door)
+	d.lostSubscriptions.Store(1)
+	b := newBroker(t, freeport.Addr(t), options{door: d})
+	p, _ := start(t, s.config(b.addr), func(times *times) { times.answer = time.Second })
+	waitfor.True(t, "another connection", func() bool { return p.Stats().Connections > 1 })
+	waitfor.True(t, "a command", func() bool {
+		b.publish(gateAt+"/pause/set", on, false)
+		return p.Stats().Commands > 0
+	})
+}
+
 func TestWillAndEnd(t *testing.T) {
 	s := &site{}
 	s.set(gate)
@@ -444,7 +476,7 @@ func TestNoCommands(t *testing.T) {
 func TestDenied(t *testing.T) {
 	s := &site{}
 	s.set(gate)
-	b := newBroker(t, freeport.Addr(t), options{door: door{denied: "homeassistant/"}})
+	b := newBroker(t, freeport.Addr(t), options{door: &door{denied: "homeassistant/"}})
 	p, _ := start(t, s.config(b.addr))
 	b.holds("segd/home/status", online)
 	p.Mask(masks("gate", visible, "car"))
@@ -515,7 +547,7 @@ func TestTLSAndPassword(t *testing.T) {
 	}
 	write("wrong")
 	b := newBroker(t, freeport.Addr(t), options{
-		door: door{user: "segd", password: "sesame"},
+		door: &door{user: "segd", password: "sesame"},
 		tls:  &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12},
 	})
 	s := &site{}

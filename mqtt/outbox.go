@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ const (
 	// acknowledges each after a while only.
 	senders = 8
 
-	// maxLosses is how many connections may be lost over a payload of large bytes or more before it is taken for the
+	// maxLosses is how many connections the broker may end over a payload of large bytes or more before it is taken for the
 	// reason: there are brokers that end the connection where something is too large for them, and say nothing before.
 	maxLosses = 3
 	large     = 64 << 10
@@ -35,7 +36,7 @@ type entry struct {
 	again   bool // it changed while it was being sent
 	dropped bool // it is nobody's any more: not to be sent
 	first   bool // it has not been sent since there is a connection
-	losses  int  // connections that were lost over this payload, if it is a large one
+	losses  int  // connections that the broker ended over this payload, if it is a large one
 }
 
 // message is an event or an answer.
@@ -170,7 +171,10 @@ func (p *Publisher) sendRetained() {
 		e.sending = false
 		if sent := p.sent(via, e.topic, err); !sent {
 			e.again = true
-			if e.losses++; len(payload) >= large && e.losses >= maxLosses {
+			if !via.conn.silent {
+				e.losses++
+			}
+			if len(payload) >= large && e.losses >= maxLosses {
 				p.maxPacket = len(payload)
 			}
 		} else {
@@ -247,13 +251,21 @@ func (p *Publisher) sent(via link, topic string, err error) bool {
 		p.say("a message is not published", "topic", topic, "error", err)
 		return true
 	}
-	if p.via.conn == via.conn { // a broker that does not answer is left, and dialled anew
+	p.abandon(via, err)
+	return false
+}
+
+// abandon gives a connection up over which something failed: a broker that does not answer is dialled anew.
+func (p *Publisher) abandon(via link, err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		via.conn.silent = true
+	}
+	if p.via.conn == via.conn {
 		p.connected = false
 		if !errors.Is(err, autopaho.ConnectionDownError) {
 			via.conn.end()
 		}
 	}
-	return false
 }
 
 // say logs a warning, unless it is the one that was logged last or comes too soon after.
