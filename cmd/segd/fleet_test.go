@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +31,12 @@ type boxes struct {
 	http   string // more of every box's http, from a comma on
 	whip   string // likewise
 	byName map[string]*adding
+	token  map[string]string // of those that have one
 }
 
 func newBoxes(t *testing.T) *boxes {
 	t.Helper()
-	b := &boxes{t: t, nats: freeport.Addr(t), key: filepath.Join(t.TempDir(), "cameras.key"), byName: map[string]*adding{}}
+	b := &boxes{t: t, nats: freeport.Addr(t), key: filepath.Join(t.TempDir(), "cameras.key"), byName: map[string]*adding{}, token: map[string]string{}}
 	natsServer(t, b.nats, "secret")
 	b.heard = listen(t, "segd:secret@"+b.nats)
 	return b
@@ -55,6 +57,9 @@ func (b *boxes) start(name, more string, cameras ...string) *adding {
 	}
 	a.start()
 	b.byName[name] = a
+	if of := regexp.MustCompile(`\btoken: ([^,]+)`).FindStringSubmatch(b.http); of != nil {
+		b.token[name] = of[1]
+	}
 	return a
 }
 
@@ -89,7 +94,7 @@ func (b *boxes) move(camera, box string) {
 	})
 }
 
-// holder waits until a camera is run by a box other than those, and publishes from there.
+// holder waits until a camera is run by a box other than those, and publishes from there, and every box has heard of that.
 func (b *boxes) holder(camera string, not ...string) (box string) {
 	b.t.Helper()
 	waitfor.True(b.t, "masks of camera "+camera, func() bool {
@@ -105,6 +110,15 @@ func (b *boxes) holder(camera string, not ...string) (box string) {
 		}
 		return false
 	})
+	for name, a := range b.byName {
+		waitfor.True(b.t, "box "+name+" to hear of camera "+camera, func() bool {
+			if a.segd.Ended() {
+				return true
+			}
+			_, text := request(b.t, http.MethodGet, "http://"+a.http+"/api/v1/cameras", "", "Authorization", "Bearer "+b.token[name])
+			return strings.Contains(text, fmt.Sprintf("%q", camera))
+		})
+	}
 	return box
 }
 
