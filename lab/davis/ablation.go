@@ -46,7 +46,15 @@ type Ablated struct {
 	F         stats.Figure      `json:"f"`
 	Gain      stats.Figure      `json:"gain"`    // J less that of the first variant in the same repeat
 	CoreMS    stats.Figure      `json:"core_ms"` // processor time of a frame but for its features
+	Windows   *Windows          `json:"windows,omitempty"`
 	Sequences []AblatedSequence `json:"sequences"`
+}
+
+// Windows are how the solves went of the frames that nobody marks, means over the sequences.
+type Windows struct {
+	Iterations stats.Figure `json:"iterations"` // until a solve has converged, or of most
+	Converged  stats.Figure `json:"converged"`  // share
+	SolveMS    stats.Figure `json:"solve_ms"`   // on one core
 }
 
 // AblatedSequence is Ablated of one sequence.
@@ -63,8 +71,30 @@ type oneCore struct{}
 func (oneCore) TryAcquire(int) int { return 0 }
 func (oneCore) Release(int)        {}
 
+// mostIterations is how many a solve of an ablation may take, so that a cold one converges too.
+const mostIterations = 200
+
 // ablated is what a run of one variant over a take gives.
-type ablated struct{ j, f, coreMS float64 }
+type ablated struct {
+	j, f, coreMS                            float64
+	windows, iterations, converged, solveMS float64 // windows that were solved, and sums over them
+}
+
+// solved adds a frame's solve, if there was anything to be solved.
+func (a *ablated) solved(s *tracker.Solve) {
+	if s.Iterations == 0 {
+		return
+	}
+	a.windows++
+	a.iterations += float64(s.Iterations)
+	a.solveMS += s.SolveTime.Seconds() * 1e3
+	if s.Converged {
+		a.converged++
+	}
+}
+
+// window is a mean over the windows that were solved.
+func (a ablated) window(sum float64) float64 { return sum / max(1, a.windows) }
 
 // RunAblation follows the objects of sequences by each of some variants of the tracker, all on the same scenes, which are computed
 // once, of the whole picture. Options are as Run takes them, without what only Run has: a perturbation, detectors and Frame.
@@ -121,6 +151,13 @@ func RunAblation(ctx context.Context, opt Options, variants []Variant) (*Ablatio
 		row.F = over(func(run []ablated) float64 { return run[v].f })
 		row.Gain = over(func(run []ablated) float64 { return run[v].j - run[0].j })
 		row.CoreMS = over(func(run []ablated) float64 { return run[v].coreMS })
+		if variant.Mode != tracker.Affinity {
+			row.Windows = &Windows{
+				Iterations: over(func(run []ablated) float64 { return run[v].window(run[v].iterations) }),
+				Converged:  over(func(run []ablated) float64 { return run[v].window(run[v].converged) }),
+				SolveMS:    over(func(run []ablated) float64 { return run[v].window(run[v].solveMS) }),
+			}
+		}
 		report.Rows = append(report.Rows, row)
 	}
 	return report, nil
@@ -136,7 +173,7 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 	out := make([]ablated, len(variants))
 	for v, variant := range variants {
 		cfg := opt.Tracker
-		cfg.Mode, cfg.Cores = variant.Mode, oneCore{}
+		cfg.Mode, cfg.Cores, cfg.MaxIter = variant.Mode, oneCore{}, mostIterations
 		if trackers[v], err = tracker.New(cfg); err != nil {
 			return nil, err
 		}
@@ -169,6 +206,9 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 				return nil, err
 			}
 			out[v].coreMS += float64(resident.CPUTime()-before) / float64(time.Millisecond) / float64(len(t.Images))
+			if i > 0 {
+				out[v].solved(&res.Solve)
+			}
 			bits = res.Objects[0].Mask.Decode(bits)
 			scores[v].add(bits, p.Truth, p.Width, p.Height, t.reach(p))
 		}

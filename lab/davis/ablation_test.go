@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
+	"github.com/segd/segd/tracker"
 )
 
 // Each variant has its figures, of each sequence and repeat; the gain is to the first.
@@ -36,6 +37,11 @@ func TestRunAblation(t *testing.T) {
 		}
 		if got, want := row.J.Mean, (row.Sequences[0].J.Mean+row.Sequences[1].J.Mean)/2; math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: J %g; the sequences' mean is %g", row.Name, got, want)
+		}
+		if s := row.Windows; (s != nil) != (Variants[v].Mode != tracker.Affinity) {
+			t.Errorf("%s: windows %+v; want them of what is solved", row.Name, s)
+		} else if s != nil && (s.Iterations.Mean < 1 || s.Iterations.Mean > mostIterations || s.Converged.Mean < .9 || s.Converged.Mean > 1 || s.SolveMS.Mean <= 0) {
+			t.Errorf("%s: windows %+v; want them to converge", row.Name, s)
 		}
 		if want := row.J.Mean - r.Rows[0].J.Mean; math.Abs(row.Gain.Mean-want) > 1e-12 {
 			t.Errorf("%s: gain %g; want %g", row.Name, row.Gain.Mean, want)

@@ -27,10 +27,12 @@ func ablationCommand(std cli.Streams) *cobra.Command {
 			"  labels fixed    and the classifier is re-estimated, from those labels\n" +
 			"  joint, cold     and the labels with it; the classifier begins from nothing\n" +
 			"  joint, warm     and from the last frame's, as the daemon does\n\n" +
-			"Each solve ends once it has converged, after 10 iterations at most. Repeats change\n" +
-			"the pictures as those of segd eval davis do. J and F are means over sequences, with\n" +
-			"their standard deviation over repeats; gain is J less affinity's in the same repeat.\n" +
-			"core-ms is the processor time of a frame but for its features.",
+			"Each solve ends once it has converged, after 200 iterations at most; the daemon\n" +
+			"ends it after 10. Repeats change the pictures as those of segd eval davis do. J and\n" +
+			"F are means over sequences, with their standard deviation over repeats; gain is J\n" +
+			"less affinity's in the same repeat. core-ms is the processor time of a frame but for\n" +
+			"its features, solve-ms a solve's part of it. Iterations, the share of solves that\n" +
+			"converge, and solve-ms are means over the frames after the marked one.",
 		Example: "  segd eval ablation --root DAVIS\n  segd eval ablation --root DAVIS --sequences dog,libby --repeat 5 --json",
 		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runAblation(cmd, std, f) },
@@ -68,9 +70,13 @@ func runAblation(cmd *cobra.Command, std cli.Streams, f ablationFlags) error {
 
 func printAblation(w io.Writer, r *davis.Ablation) {
 	fmt.Fprintf(w, "%s, %d repeats, seed %d\n\n", r.Model, r.Repeats, r.Seed)
-	fmt.Fprintf(w, "\tJ\tF\tgain\tcore-ms\n")
+	fmt.Fprintf(w, "\tJ\tF\tgain\tcore-ms\titerations\tconverged\tsolve-ms\n")
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, row.J.Format(3), row.F.Format(3), row.Gain.Format(3), row.CoreMS.Format(1))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s", row.Name, row.J.Format(3), row.F.Format(3), row.Gain.Format(3), row.CoreMS.Format(1))
+		if s := row.Windows; s != nil {
+			fmt.Fprintf(w, "\t%s\t%s\t%s", s.Iterations.Format(1), s.Converged.Format(3), s.SolveMS.Format(1))
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "\nJ")
 	for _, s := range r.Rows[0].Sequences {
