@@ -92,7 +92,7 @@ REASONS = re.compile(
             "names no host; accepted",
             "accepted: v4l2: and the path of a device",  # what follows the path
             "the camera's url has no TLS",
-            "annotation: open .*: (no such file|file name too long|is a directory|not a directory|invalid argument)",
+            "annotation: (open|stat) .*: (no such file|file name too long|is a directory|not a directory|invalid argument)",
             "accepted: one of the [0-9]+ classes that the detector knows",
             "accepted: each label once",
             "is no zone; accepted",
