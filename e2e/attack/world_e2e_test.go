@@ -339,6 +339,9 @@ func (w *world) addStreams(ctx context.Context, s state) error {
 			return err
 		}
 		for subject := range full.State.Subjects {
+			if subject == "$KV.segd_"+site+"_fleet.camera."+spare {
+				continue // it is there once the spare camera has run, so that its tokens only rise
+			}
 			s["key "+subject] = "there"
 			if name == "KV_"+bus.CamerasBucket(site) {
 				msg, err := stream.GetLastMsgForSubject(ctx, subject)
