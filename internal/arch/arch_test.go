@@ -107,7 +107,7 @@ var plan = map[string]room{
 	"examples/subscribe-go":   {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":           {},
 	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "internal/plain", "pipeline"}, modules: []string{cobra, pflag, progress, term}},
-	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
+	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "config", "fleet", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
 	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "mqtt", "pipeline"}},
 	"internal/assignment":     {without: numbersOnly},
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
