@@ -104,7 +104,7 @@ func (s *service) orderBox(order Kind) func(context.Context, string, micro.Reque
 		if r.Box == "" || r.Camera != "" {
 			return answer{}, errors.New(`want a box and nothing else, such as {"box": "box-a"}`)
 		}
-		return done, s.commands.Fleet.OrderBox(ctx, r.Box, order)
+		return done, s.commands.Fleet.OrderBox(ctx, r.Box, string(order))
 	}
 }
 

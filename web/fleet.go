@@ -17,9 +17,9 @@ import (
 type Fleet interface {
 	// ShowFleet returns as JSON what this box knows of the boxes and their cameras.
 	ShowFleet(ctx context.Context) ([]byte, error)
-	// Order has a box take no more cameras (OrderCordon), give away those that it has, too (OrderDrain), or take
-	// cameras again (OrderUncordon).
-	Order(ctx context.Context, box, order string) error
+	// OrderBox has a box take no more cameras ("cordon"), give away those that it has, too ("drain"), or take
+	// cameras again ("uncordon").
+	OrderBox(ctx context.Context, box, order string) error
 	// MoveCamera has a camera run by that box, and returns once it is.
 	MoveCamera(ctx context.Context, camera, box string) error
 	// Box is the name of this box.
@@ -34,13 +34,6 @@ type Fleet interface {
 // connectPath is where boxes connect. Whoever comes there shows in the connection that it is one.
 const connectPath = "/fleet/connection"
 
-// What a box may be ordered.
-const (
-	OrderCordon   = "cordon"
-	OrderDrain    = "drain"
-	OrderUncordon = "uncordon"
-)
-
 const fleetPath = apiRoot + "/fleet"
 
 // headerBox tells, with the list of cameras, which box of a fleet answers; there is none without one. So the page need
@@ -53,7 +46,7 @@ func (s *Server) fleetRoutes() []route {
 		{http.MethodGet, fleetPath, limit.CostRead, s.ofBox(s.showFleet)},
 		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, s.ofBox(s.moveCamera)},
 	}
-	for _, order := range []string{OrderCordon, OrderDrain, OrderUncordon} {
+	for _, order := range []string{"cordon", "drain", "uncordon"} {
 		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, s.ofBox(s.orderBox(order))})
 	}
 	return routes
@@ -84,7 +77,7 @@ func (s *Server) orderBox(order string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 		defer cancel()
-		if err := s.cfg.Fleet.Order(ctx, r.PathValue("box"), order); err != nil {
+		if err := s.cfg.Fleet.OrderBox(ctx, r.PathValue("box"), order); err != nil {
 			s.refuse(w, r, err)
 			return
 		}
