@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 // Fleet is several segd that share cameras, of which this one is a box. It is called from several goroutines. Its
@@ -31,9 +30,6 @@ type Fleet interface {
 	Connect(w http.ResponseWriter, r *http.Request)
 }
 
-// connectPath is where boxes connect. Whoever comes there shows in the connection that it is one.
-const connectPath = "/fleet/connection"
-
 const fleetPath = apiRoot + "/fleet"
 
 // headerBox tells, with the list of cameras, which box of a fleet answers; there is none without one. So the page need
@@ -53,39 +49,35 @@ func (s *Server) fleetRoutes() []route {
 }
 
 // ofBox is h of a box of a fleet.
-func (s *Server) ofBox(h http.HandlerFunc) http.HandlerFunc {
+func (s *Server) ofBox(h handler) handler {
 	if s.cfg.Fleet != nil {
 		return h
 	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, http.StatusNotFound, "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration")
+	return func(http.ResponseWriter, *http.Request) error {
+		return &Refusal{Status: http.StatusNotFound, Detail: "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration"}
 	}
 }
 
-func (s *Server) connect(w http.ResponseWriter, r *http.Request) { s.cfg.Fleet.Connect(w, r) }
+// connect takes a connection of another box. Whoever comes shows in the connection that it is one.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
+	s.cfg.Fleet.Connect(w, r)
+	return nil
+}
 
-func (s *Server) showFleet(w http.ResponseWriter, r *http.Request) {
+func (s *Server) showFleet(w http.ResponseWriter, r *http.Request) error {
 	data, err := s.cfg.Fleet.ShowFleet(r.Context())
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, json.RawMessage(data))
+	return reply(w, json.RawMessage(data), err)
 }
 
-func (s *Server) orderBox(order string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) orderBox(order string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 		defer cancel()
-		if err := s.cfg.Fleet.OrderBox(ctx, r.PathValue("box"), order); err != nil {
-			s.refuse(w, r, err)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
+		return done(w, s.cfg.Fleet.OrderBox(ctx, r.PathValue("box"), order))
 	}
 }
 
-func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
+func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) error {
 	var to struct {
 		Box string `json:"box"`
 	}
@@ -94,16 +86,11 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
 		err = badField(Field{Pointer: "/box", Detail: "it is missing; accepts the name of a box"})
 	}
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if err := s.cfg.Fleet.MoveCamera(ctx, r.PathValue("camera"), to.Box); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return done(w, s.cfg.Fleet.MoveCamera(ctx, r.PathValue("camera"), to.Box))
 }
 
 // orElsewhere has the box answer that runs the camera, if that is another one, whoever may ask this one. Changes of the
