@@ -352,8 +352,10 @@ type endpoint struct {
 	kind Kind
 	cost int // of the camera's allowance
 	most int // bytes of a request
-	do   func(ctx context.Context, camera string, req micro.Request) (answer, error)
+	do   command
 }
+
+type command func(ctx context.Context, camera string, req micro.Request) (answer, error)
 
 // add serves the commands of camera.
 func (s *service) add(m micro.Service, camera string) error {
