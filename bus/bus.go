@@ -561,9 +561,6 @@ func (b *Bus) close() error {
 	b.serving.Unlock()
 
 	b.claims.end()
-	if s != nil {
-		s.finish()
-	}
 	var faults []error
 	if s != nil {
 		faults = append(faults, s.stop())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -139,10 +141,7 @@ func (b *Bus) KeepCamera(ctx context.Context, camera string, value []byte) error
 func (b *Bus) WatchKeptCameras(ctx context.Context, changed func()) {
 	for ctx.Err() == nil {
 		b.watchKept(ctx, changed)
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnectWait):
-		}
+		_ = pause.For(ctx, reconnectWait)
 	}
 }
 

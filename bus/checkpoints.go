@@ -57,11 +57,17 @@ type Checkpoints struct {
 
 	mu      sync.Mutex // held for moments only: a server that is slow to answer about one camera holds up no other
 	store   jetstream.ObjectStore
-	stream  jetstream.Stream               // of store; nil: it has not been looked at
-	turns   map[string]*semaphore.Weighted // by camera: held by whoever reads or writes its checkpoints
-	newest  map[string]uint64              // by camera: the generation that was kept last
-	clearAt time.Time                      // when what is no checkpoint is to be removed; zero: never
-	cleared time.Time                      // when that was done last
+	stream  jetstream.Stream // of store; nil: it has not been looked at
+	cameras map[string]*keptCamera
+	clearAt time.Time // when what is no checkpoint is to be removed; zero: never
+	cleared time.Time // when that was done last
+}
+
+// keptCamera is what there is to know of a camera's checkpoints.
+type keptCamera struct {
+	turn   *semaphore.Weighted // held by whoever reads or writes them, or what follows
+	newest uint64              // the generation that was kept last
+	known  bool                // newest is
 }
 
 // Checkpoints returns the site's, nil where nothing would survive the process: the server inside it
@@ -70,25 +76,37 @@ func (b *Bus) Checkpoints() *Checkpoints {
 	if b.cfg.URL == "" && b.cfg.StoreDir == "" {
 		return nil
 	}
-	return &Checkpoints{bus: b, unfinished: unfinishedAge, turns: map[string]*semaphore.Weighted{}, newest: map[string]uint64{}, clearAt: time.Now()}
+	return &Checkpoints{bus: b, unfinished: unfinishedAge, cameras: map[string]*keptCamera{}, clearAt: time.Now()}
 }
 
 // errNoStore says that nothing has been kept yet.
 var errNoStore = errors.New("nothing is kept")
 
-// turn waits until nobody reads or writes a camera's checkpoints; whoever has it gives it back by end.
-func (c *Checkpoints) turn(ctx context.Context, camera string) (end func(), err error) {
+// inTurn does something with the store while nobody else reads or writes a camera's checkpoints. If there is no store it
+// is made, or there is nothing to do. what is in the error.
+func (c *Checkpoints) inTurn(ctx context.Context, what, camera string, make bool, do func(*keptCamera, jetstream.ObjectStore) error) error {
 	c.mu.Lock()
-	turn := c.turns[camera]
-	if turn == nil {
-		turn = semaphore.NewWeighted(1)
-		c.turns[camera] = turn
+	cam := c.cameras[camera]
+	if cam == nil {
+		cam = &keptCamera{turn: semaphore.NewWeighted(1)}
+		c.cameras[camera] = cam
 	}
 	c.mu.Unlock()
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return nil, err
+	err := cam.turn.Acquire(ctx, 1)
+	if err == nil {
+		defer cam.turn.Release(1)
+		var store jetstream.ObjectStore
+		if store, err = c.open(ctx, make); errors.Is(err, errNoStore) {
+			return nil
+		}
+		if err == nil {
+			err = do(cam, store)
+		}
 	}
-	return func() { turn.Release(1) }, nil
+	if err != nil {
+		return fmt.Errorf("bus: %s of camera %s: %w", what, camera, err)
+	}
+	return nil
 }
 
 // open returns the store. If there is none it is made, or the error is errNoStore.
@@ -378,65 +396,42 @@ func (c *Checkpoints) generationsOf(ctx context.Context, store jetstream.ObjectS
 // Load returns what is kept of a camera: the newest short one, and the others, the newest first; nil for what
 // there is and cannot be read.
 func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, all [][]byte, err error) {
-	fail := func(err error) ([]byte, [][]byte, error) {
-		return nil, nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
-	}
-	end, err := c.turn(ctx, camera)
-	if err != nil {
-		return fail(err)
-	}
-	defer end()
-	store, err := c.open(ctx, false)
-	if errors.Is(err, errNoStore) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return fail(err)
-	}
-	there, err := c.generationsOf(ctx, store, camera)
-	if err != nil {
-		return fail(err)
-	}
-	read := func(name string) ([]byte, error) {
-		data, err := c.read(ctx, store, name)
-		if err != nil && ctx.Err() == nil {
-			if !errors.Is(err, jetstream.ErrObjectNotFound) {
-				c.bus.cfg.Logger.Warn("a checkpoint cannot be read", "camera", camera, "object", name, "err", err)
-			}
-			return nil, nil
+	err = c.inTurn(ctx, "checkpoints", camera, false, func(cam *keptCamera, store jetstream.ObjectStore) error {
+		there, err := c.generationsOf(ctx, store, camera)
+		if err != nil {
+			return err
 		}
-		return data, err
-	}
-	// Beside one another: a camera waits for it that others may be waiting for.
-	var reading sync.WaitGroup
-	all = make([][]byte, len(there))
-	faults := make([]error, len(there)+1)
-	for i, generation := range there {
-		reading.Go(func() { all[i], faults[i] = read(object(camera, generation)) })
-	}
-	reading.Go(func() { short, faults[len(there)] = read(shortObject(camera)) })
-	reading.Wait()
-	if err := errors.Join(faults...); err != nil {
-		return fail(err)
-	}
-	if len(there) > 0 {
-		c.setNewest(camera, there[0])
+		read := func(name string) ([]byte, error) {
+			data, err := c.read(ctx, store, name)
+			if err != nil && ctx.Err() == nil {
+				if !errors.Is(err, jetstream.ErrObjectNotFound) {
+					c.bus.cfg.Logger.Warn("a checkpoint cannot be read", "camera", camera, "object", name, "err", err)
+				}
+				return nil, nil
+			}
+			return data, err
+		}
+		// Beside one another: a camera waits for it that others may be waiting for.
+		var reading sync.WaitGroup
+		all = make([][]byte, len(there))
+		faults := make([]error, len(there)+1)
+		for i, generation := range there {
+			reading.Go(func() { all[i], faults[i] = read(object(camera, generation)) })
+		}
+		reading.Go(func() { short, faults[len(there)] = read(shortObject(camera)) })
+		reading.Wait()
+		if err := errors.Join(faults...); err != nil {
+			return err
+		}
+		if len(there) > 0 {
+			cam.newest, cam.known = there[0], true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return short, all, nil
-}
-
-// setNewest notes the generation of a camera's that was kept last; newestOf is that.
-func (c *Checkpoints) setNewest(camera string, generation uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.newest[camera] = generation
-}
-
-func (c *Checkpoints) newestOf(camera string) (generation uint64, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	generation, known = c.newest[camera]
-	return generation, known
 }
 
 // read returns an object. One that lacks parts is an error at once, where GetBytes would wait for them; and
@@ -508,46 +503,37 @@ func digestOf(data []byte) string {
 // Save keeps a checkpoint of a camera as its newest, or as its newest short one. The one before stays until it is
 // whole, and one that is not short until there is the next but one.
 func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, short bool) error {
-	fail := func(err error) error { return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err) }
 	if len(data) > MaxCheckpoint {
-		return fail(fmt.Errorf("%d bytes; want at most %d", len(data), MaxCheckpoint))
+		return fmt.Errorf("bus: checkpoint of camera %s: %d bytes; want at most %d", camera, len(data), MaxCheckpoint)
 	}
-	end, err := c.turn(ctx, camera)
-	if err != nil {
-		return fail(err)
-	}
-	defer end()
-	store, err := c.open(ctx, true)
-	if err != nil {
-		return fail(err)
-	}
-	if err := c.tidy(ctx); err != nil {
-		return fail(err)
-	}
-	if short {
-		return c.put(ctx, store, camera, jetstream.ObjectMeta{Name: shortObject(camera)}, data)
-	}
-	newest, known := c.newestOf(camera)
-	if !known {
-		there, err := c.generationsOf(ctx, store, camera)
-		if err != nil {
-			return fail(err)
+	return c.inTurn(ctx, "checkpoint", camera, true, func(cam *keptCamera, store jetstream.ObjectStore) error {
+		if err := c.tidy(ctx); err != nil {
+			return err
 		}
-		if len(there) > 0 {
-			newest = there[0]
+		if short {
+			return c.put(ctx, store, jetstream.ObjectMeta{Name: shortObject(camera)}, data)
 		}
-	}
-	next := newest + 1
-	if err := c.put(ctx, store, camera, jetstream.ObjectMeta{
-		Name: object(camera, next), Metadata: map[string]string{generationKey: strconv.FormatUint(next, 10)},
-	}, data); err != nil {
-		return err
-	}
-	c.setNewest(camera, next)
-	return nil
+		if !cam.known {
+			there, err := c.generationsOf(ctx, store, camera)
+			if err != nil {
+				return err
+			}
+			if cam.newest = 0; len(there) > 0 {
+				cam.newest = there[0]
+			}
+		}
+		next := cam.newest + 1
+		if err := c.put(ctx, store, jetstream.ObjectMeta{
+			Name: object(camera, next), Metadata: map[string]string{generationKey: strconv.FormatUint(next, 10)},
+		}, data); err != nil {
+			return err
+		}
+		cam.newest, cam.known = next, true
+		return nil
+	})
 }
 
-func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, camera string, as jetstream.ObjectMeta, data []byte) error {
+func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, as jetstream.ObjectMeta, data []byte) error {
 	err := c.write(ctx, store, as, data)
 	if err == nil {
 		return nil
@@ -559,7 +545,7 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, came
 			err = fmt.Errorf("%w: the limit of stream %s is %d bytes; accepted: a higher one, or fewer cameras' checkpoints", err, checkpointStream(c.bus.cfg.Site), stream.CachedInfo().Config.MaxBytes)
 		}
 	}
-	return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err)
+	return err
 }
 
 // chunkSize is that of nats.go's own objects.
@@ -627,40 +613,25 @@ func (c *Checkpoints) DeleteShort(ctx context.Context, camera string) error {
 }
 
 func (c *Checkpoints) remove(ctx context.Context, camera string, names []string) error {
-	fail := func(err error) error {
-		return fmt.Errorf("bus: remove checkpoints of camera %s: %w", camera, err)
-	}
-	end, err := c.turn(ctx, camera)
-	if err != nil {
-		return fail(err)
-	}
-	defer end()
-	store, err := c.open(ctx, false)
-	if errors.Is(err, errNoStore) {
+	return c.inTurn(ctx, "remove checkpoints", camera, false, func(cam *keptCamera, store jetstream.ObjectStore) error {
+		cam.known = false
+		for _, name := range names {
+			info, err := c.info(ctx, store, name, jetstream.GetObjectInfoShowDeleted())
+			if errors.Is(err, jetstream.ErrObjectNotFound) {
+				continue
+			}
+			if err == nil || errors.Is(err, jetstream.ErrBadObjectMeta) {
+				err = c.purge(metaSubject(c.bus.cfg.Site, name))
+			}
+			if err == nil && info != nil {
+				err = c.purge(chunkSubject(c.bus.cfg.Site, info.NUID))
+			}
+			if err != nil {
+				return err
+			}
+		}
 		return nil
-	}
-	if err != nil {
-		return fail(err)
-	}
-	c.mu.Lock()
-	delete(c.newest, camera)
-	c.mu.Unlock()
-	for _, name := range names {
-		info, err := c.info(ctx, store, name, jetstream.GetObjectInfoShowDeleted())
-		if errors.Is(err, jetstream.ErrObjectNotFound) {
-			continue
-		}
-		if err == nil || errors.Is(err, jetstream.ErrBadObjectMeta) {
-			err = c.purge(metaSubject(c.bus.cfg.Site, name))
-		}
-		if err == nil && info != nil {
-			err = c.purge(chunkSubject(c.bus.cfg.Site, info.NUID))
-		}
-		if err != nil {
-			return fail(err)
-		}
-	}
-	return nil
+	})
 }
 
 // Cameras returns the names of those that something is kept of.

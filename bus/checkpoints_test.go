@@ -465,8 +465,8 @@ func TestCheckpointTurns(t *testing.T) {
 	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	c := b.Checkpoints()
 	save(t, c, "gate", []byte("a"), false)
-	end, err := c.turn(t.Context(), "gate")
-	if err != nil {
+	turn := c.cameras["gate"].turn
+	if err := turn.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	save(t, c, "yard", []byte("b"), false)
@@ -479,7 +479,7 @@ func TestCheckpointTurns(t *testing.T) {
 	if err := c.Save(ctx, "gate", []byte("c"), false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Save: %v", err)
 	}
-	end()
+	turn.Release(1)
 	loaded(t, c, "gate", nil, []byte("a"))
 }
 

@@ -106,9 +106,7 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 		msg, err := sub.NextMsgWithContext(ctx)
 		switch {
 		case err == nil:
-			if err := h.dispatch(msg); err != nil && h.Bad != nil {
-				h.Bad(msg.Subject, err)
-			}
+			h.take(msg)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, nats.ErrSlowConsumer):
@@ -131,11 +129,7 @@ func (b *Bus) Hear(h Handlers) (stop func(), err error) {
 		}
 	}
 	for _, kind := range []Kind{KindEvent, KindStatus} {
-		sub, err := b.conn.Subscribe(prefix+"."+b.cfg.Site+".*."+string(kind), func(msg *nats.Msg) {
-			if err := h.dispatch(msg); err != nil && h.Bad != nil {
-				h.Bad(msg.Subject, err)
-			}
-		})
+		sub, err := b.conn.Subscribe(prefix+"."+b.cfg.Site+".*."+string(kind), h.take)
 		if err != nil {
 			stop()
 			return nil, fmt.Errorf("bus: hear %s: %w", kind, err)
@@ -143,6 +137,13 @@ func (b *Bus) Hear(h Handlers) (stop func(), err error) {
 		subs = append(subs, sub)
 	}
 	return stop, nil
+}
+
+// take hands msg to whom it is for.
+func (h *Handlers) take(msg *nats.Msg) {
+	if err := h.dispatch(msg); err != nil && h.Bad != nil {
+		h.Bad(msg.Subject, err)
+	}
 }
 
 // dispatch decodes msg and calls the handler of its kind.

@@ -68,18 +68,18 @@ func (s *service) endpoints() []endpoint {
 // siteEndpoints are those of the commands there are that are for no camera that takes commands.
 func (s *service) siteEndpoints() (all []endpoint) {
 	if s.commands.Reload != nil {
-		all = append(all, endpoint{KindReload, limit.CostLarge, limit.MaxBody, s.reload})
+		all = append(all, endpoint{KindReload, limit.CostLarge, limit.MaxBody, withoutPayload(": segd reads its own file", s.commands.Reload)})
 	}
 	if s.commands.Manage != nil {
 		all = append(all,
-			endpoint{KindAdd, limit.CostLarge, limit.MaxLayout, s.addCamera},
-			endpoint{KindSet, limit.CostLarge, limit.MaxLayout, s.setCamera},
+			endpoint{KindAdd, limit.CostLarge, limit.MaxLayout, withPayload(s.commands.Manage.AddCamera)},
+			endpoint{KindSet, limit.CostLarge, limit.MaxLayout, withPayload(s.commands.Manage.SetCamera)},
 			endpoint{KindRemove, limit.CostLarge, limit.MaxBody, s.removeCamera},
-			endpoint{KindList, limit.CostRead, limit.MaxBody, s.listCameras},
+			endpoint{KindList, limit.CostRead, limit.MaxBody, withoutPayload("", s.commands.Manage.ListCameras)},
 		)
 	}
 	if s.commands.Fleet != nil {
-		all = append(all, endpoint{KindShow, limit.CostRead, limit.MaxBody, s.showFleet}, endpoint{KindMove, limit.CostWork, limit.MaxBody, s.moveCamera})
+		all = append(all, endpoint{KindShow, limit.CostRead, limit.MaxBody, withoutPayload("", s.commands.Fleet.ShowFleet)}, endpoint{KindMove, limit.CostWork, limit.MaxBody, s.moveCamera})
 		for _, kind := range []Kind{KindCordon, KindDrain, KindUncordon} {
 			all = append(all, endpoint{kind, limit.CostWork, limit.MaxBody, s.orderBox(kind)})
 		}
@@ -87,15 +87,25 @@ func (s *service) siteEndpoints() (all []endpoint) {
 	return all
 }
 
-func (s *service) showFleet(ctx context.Context, _ string, req micro.Request) (answer, error) {
-	if len(req.Data()) > 0 {
-		return answer{}, fmt.Errorf("the payload %.100q; want none", req.Data())
+// withPayload answers with the JSON that do makes of the payload.
+func withPayload(do func(ctx context.Context, payload []byte) ([]byte, error)) command {
+	return func(ctx context.Context, _ string, req micro.Request) (answer, error) {
+		data, err := do(ctx, req.Data())
+		return answer{contentType: TypeJSON, data: data}, err
 	}
-	data, err := s.commands.Fleet.ShowFleet(ctx)
-	return answer{contentType: TypeJSON, data: data}, err
 }
 
-func (s *service) orderBox(order Kind) func(context.Context, string, micro.Request) (answer, error) {
+// withoutPayload answers with the JSON that do returns, and says why it wants no payload.
+func withoutPayload(why string, do func(ctx context.Context) ([]byte, error)) command {
+	return withPayload(func(ctx context.Context, payload []byte) ([]byte, error) {
+		if len(payload) > 0 {
+			return nil, fmt.Errorf("the payload %.100q; want none%s", payload, why)
+		}
+		return do(ctx)
+	})
+}
+
+func (s *service) orderBox(order Kind) command {
 	return func(ctx context.Context, _ string, req micro.Request) (answer, error) {
 		var r boxRequest
 		if err := parseRequest(req.Data(), &r); err != nil {
@@ -104,7 +114,7 @@ func (s *service) orderBox(order Kind) func(context.Context, string, micro.Reque
 		if r.Box == "" || r.Camera != "" {
 			return answer{}, errors.New(`want a box and nothing else, such as {"box": "box-a"}`)
 		}
-		return done, s.commands.Fleet.OrderBox(ctx, r.Box, order)
+		return done, s.commands.Fleet.OrderBox(ctx, r.Box, string(order))
 	}
 }
 
@@ -218,24 +228,6 @@ func (s *service) state(ctx context.Context, camera string, req micro.Request) (
 	return s.message(req, st)
 }
 
-func (s *service) reload(ctx context.Context, _ string, req micro.Request) (answer, error) {
-	if len(req.Data()) > 0 {
-		return answer{}, fmt.Errorf("the payload %.100q; want none: segd reads its own file", req.Data())
-	}
-	data, err := s.commands.Reload(ctx)
-	return answer{contentType: TypeJSON, data: data}, err
-}
-
-func (s *service) addCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
-	data, err := s.commands.Manage.AddCamera(ctx, req.Data())
-	return answer{contentType: TypeJSON, data: data}, err
-}
-
-func (s *service) setCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
-	data, err := s.commands.Manage.SetCamera(ctx, req.Data())
-	return answer{contentType: TypeJSON, data: data}, err
-}
-
 func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
 	var r removeRequest
 	if err := parseRequest(req.Data(), &r); err != nil {
@@ -245,14 +237,6 @@ func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request)
 		return answer{}, errors.New(`name: missing; want such as {"name": "yard"}`)
 	}
 	return done, s.commands.Manage.RemoveCamera(ctx, r.Name)
-}
-
-func (s *service) listCameras(ctx context.Context, _ string, req micro.Request) (answer, error) {
-	if len(req.Data()) > 0 {
-		return answer{}, fmt.Errorf("the payload %.100q; want none", req.Data())
-	}
-	data, err := s.commands.Manage.ListCameras(ctx)
-	return answer{contentType: TypeJSON, data: data}, err
 }
 
 // message is m as what segd publishes, or as JSON when the request asks for it.

@@ -30,7 +30,7 @@ type Target struct {
 // once it is taken.
 func (t Target) Annotate(ctx context.Context, payload []byte) (*segdv1.Annotated, error) {
 	a := new(segdv1.Annotated)
-	return a, t.ask(ctx, KindAnnotate, annotationType(payload), payload, a)
+	return a, t.ask(ctx, KindAnnotate, payload, a)
 }
 
 // Clear removes an object; all of them when id is 0.
@@ -39,7 +39,7 @@ func (t Target) Clear(ctx context.Context, id uint32) error {
 	if id != 0 {
 		payload = fmt.Appendf(nil, `{"id":%d}`, id)
 	}
-	_, err := t.request(ctx, KindClear, TypeJSON, payload)
+	_, err := t.request(ctx, KindClear, payload)
 	return err
 }
 
@@ -55,95 +55,79 @@ func (t Target) Keep(ctx context.Context, id uint32) (*segdv1.Object, error) {
 }
 
 func (t Target) change(ctx context.Context, r renameRequest) (*segdv1.Object, error) {
-	payload, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("bus: rename: %w", err)
-	}
 	o := new(segdv1.Object)
-	return o, t.ask(ctx, KindRename, TypeJSON, payload, o)
+	return o, t.ask(ctx, KindRename, asPayload(r), o)
 }
 
 // Objects lists the camera's objects.
 func (t Target) Objects(ctx context.Context) (*segdv1.ObjectList, error) {
 	list := new(segdv1.ObjectList)
-	return list, t.ask(ctx, KindObjects, TypeJSON, nil, list)
+	return list, t.ask(ctx, KindObjects, nil, list)
 }
 
 // Snapshot returns the newest picture as JPEG, with the masks drawn on or not.
 func (t Target) Snapshot(ctx context.Context, overlay bool) ([]byte, error) {
-	payload, err := json.Marshal(snapshotRequest{overlay})
-	if err != nil {
-		return nil, fmt.Errorf("bus: snapshot: %w", err)
-	}
-	reply, err := t.request(ctx, KindSnapshot, TypeJSON, payload)
-	if err != nil {
-		return nil, err
-	}
-	return reply.Data, nil
+	return t.data(ctx, KindSnapshot, asPayload(snapshotRequest{overlay}))
 }
 
 // State tells how the camera does.
 func (t Target) State(ctx context.Context) (*segdv1.Status, error) {
 	st := new(segdv1.Status)
-	return st, t.ask(ctx, KindState, TypeJSON, nil, st)
+	return st, t.ask(ctx, KindState, nil, st)
 }
 
 // Reload has the segd of the site read its configuration again, whatever the camera, and returns what that
 // came to as JSON: {"added": [], "changed": [], "removed": [], "restart": []}.
-func (t Target) Reload(ctx context.Context) ([]byte, error) { return t.askJSON(ctx, KindReload, nil) }
+func (t Target) Reload(ctx context.Context) ([]byte, error) { return t.data(ctx, KindReload, nil) }
 
 // AddCamera has the segd of the site add the camera that camera describes as JSON, and returns it as it is
 // listed. This and the following are about the cameras of the site; Camera may be empty.
 func (t Target) AddCamera(ctx context.Context, camera []byte) ([]byte, error) {
-	return t.askJSON(ctx, KindAdd, camera)
+	return t.data(ctx, KindAdd, camera)
 }
 
 // SetCamera changes the camera of the name in patch, a JSON merge patch, and returns it as it is listed.
 func (t Target) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
-	return t.askJSON(ctx, KindSet, patch)
+	return t.data(ctx, KindSet, patch)
 }
 
 // RemoveCamera removes the camera of that name.
 func (t Target) RemoveCamera(ctx context.Context, name string) error {
-	payload, err := json.Marshal(removeRequest{name})
-	if err != nil {
-		return fmt.Errorf("bus: remove: %w", err)
-	}
-	_, err = t.askJSON(ctx, KindRemove, payload)
+	_, err := t.request(ctx, KindRemove, asPayload(removeRequest{name}))
 	return err
 }
 
 // ListCameras returns the cameras as JSON: {"cameras": [{"name": …}], …}.
 func (t Target) ListCameras(ctx context.Context) ([]byte, error) {
-	return t.askJSON(ctx, KindList, nil)
+	return t.data(ctx, KindList, nil)
 }
 
 // ShowFleet returns the boxes of the site's fleet and their cameras as JSON. This and the following are about the
 // fleet; Camera may be empty.
-func (t Target) ShowFleet(ctx context.Context) ([]byte, error) { return t.askJSON(ctx, KindShow, nil) }
+func (t Target) ShowFleet(ctx context.Context) ([]byte, error) { return t.data(ctx, KindShow, nil) }
 
 // OrderBox has a box take no more cameras (KindCordon), give away those it has, too (KindDrain), or take cameras again
 // (KindUncordon).
 func (t Target) OrderBox(ctx context.Context, box string, order Kind) error {
-	return t.askFleet(ctx, order, boxRequest{Box: box})
+	_, err := t.request(ctx, order, asPayload(boxRequest{Box: box}))
+	return err
 }
 
 // MoveCamera has a camera run by that box.
 func (t Target) MoveCamera(ctx context.Context, camera, box string) error {
-	return t.askFleet(ctx, KindMove, boxRequest{camera, box})
-}
-
-func (t Target) askFleet(ctx context.Context, kind Kind, r boxRequest) error {
-	payload, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("bus: %s: %w", kind, err)
-	}
-	_, err = t.askJSON(ctx, kind, payload)
+	_, err := t.request(ctx, KindMove, asPayload(boxRequest{camera, box}))
 	return err
 }
 
-func (t Target) askJSON(ctx context.Context, kind Kind, payload []byte) ([]byte, error) {
-	reply, err := t.request(ctx, kind, TypeJSON, payload)
+// asPayload is one of the requests, of numbers and texts, as JSON.
+func asPayload(request any) []byte {
+	payload, _ := json.Marshal(request) // which cannot fail
+	return payload
+}
+
+// data returns what the reply holds.
+func (t Target) data(ctx context.Context, kind Kind, payload []byte) ([]byte, error) {
+	reply, err := t.request(ctx, kind, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +135,8 @@ func (t Target) askJSON(ctx context.Context, kind Kind, payload []byte) ([]byte,
 }
 
 // ask decodes the reply into m.
-func (t Target) ask(ctx context.Context, kind Kind, contentType string, payload []byte, m proto.Message) error {
-	reply, err := t.request(ctx, kind, contentType, payload)
+func (t Target) ask(ctx context.Context, kind Kind, payload []byte, m proto.Message) error {
+	reply, err := t.request(ctx, kind, payload)
 	if err != nil {
 		return err
 	}
@@ -166,7 +150,7 @@ func (t Target) subject(kind Kind) (string, error) {
 	return Subject(t.Site, t.Camera, kind)
 }
 
-func (t Target) request(ctx context.Context, kind Kind, contentType string, payload []byte) (*nats.Msg, error) {
+func (t Target) request(ctx context.Context, kind Kind, payload []byte) (*nats.Msg, error) {
 	subject, err := t.subject(kind)
 	if err != nil {
 		return nil, fmt.Errorf("bus: %s: %w", kind, err)
@@ -188,8 +172,9 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		return nil, err
 	}
 	defer nc.Close()
-	header := nats.Header{headerContentType: {contentType}}
+	header := nats.Header{headerContentType: {TypeJSON}}
 	if kind == KindAnnotate {
+		header.Set(headerContentType, annotationType(payload))
 		header.Set(headerAccept, TypeProtobuf) // else the reply is a word
 	}
 	site := slices.Contains(siteRequests, kind)

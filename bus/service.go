@@ -103,9 +103,9 @@ type Commands struct {
 type Fleet interface {
 	// ShowFleet returns as JSON what is known of the boxes and their cameras.
 	ShowFleet(ctx context.Context) ([]byte, error)
-	// OrderBox has a box take no more cameras (KindCordon), give away those it has, too (KindDrain), or
-	// take cameras again (KindUncordon).
-	OrderBox(ctx context.Context, box string, order Kind) error
+	// OrderBox has a box take no more cameras ("cordon"), give away those it has, too ("drain"), or
+	// take cameras again ("uncordon").
+	OrderBox(ctx context.Context, box, order string) error
 	// MoveCamera has a camera run by that box, and returns once it is.
 	MoveCamera(ctx context.Context, camera, box string) error
 }
@@ -352,8 +352,10 @@ type endpoint struct {
 	kind Kind
 	cost int // of the camera's allowance
 	most int // bytes of a request
-	do   func(ctx context.Context, camera string, req micro.Request) (answer, error)
+	do   command
 }
+
+type command func(ctx context.Context, camera string, req micro.Request) (answer, error)
 
 // add serves the commands of camera.
 func (s *service) add(m micro.Service, camera string) error {

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,13 +71,7 @@ func (b *Bus) Stats() Stats {
 type losses [len(lossKinds)][len(lossReasons)]atomic.Uint64
 
 func (l *losses) add(kind Kind, reason Reason, n uint64) {
-	for i, k := range lossKinds {
-		for j, r := range lossReasons {
-			if k == kind && r == reason {
-				l[i][j].Add(n)
-			}
-		}
-	}
+	l[slices.Index(lossKinds[:], kind)][slices.Index(lossReasons[:], reason)].Add(n)
 }
 
 // reasonOf returns the reason for which a publish failed.
@@ -97,13 +92,7 @@ func reasonOf(err error) Reason {
 // kind: a connection that breaks takes the rest along, and NATS tells nobody.
 type inFlight struct{ sent, confirmed [len(lossKinds)]atomic.Uint64 }
 
-func (f *inFlight) add(kind Kind) {
-	for i, k := range lossKinds {
-		if k == kind {
-			f.sent[i].Add(1)
-		}
-	}
-}
+func (f *inFlight) add(kind Kind) { f.sent[slices.Index(lossKinds[:], kind)].Add(1) }
 
 // confirm calls roundTrip, after whose success all that was sent before it is
 // known to have arrived.

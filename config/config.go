@@ -231,9 +231,13 @@ func (m MQTT) On() bool { return m.URL != "" }
 const Never = "never"
 
 // SnapshotEveryTime is SnapshotEvery; 0: never.
-func (m MQTT) SnapshotEveryTime() time.Duration {
-	t, _ := time.ParseDuration(m.SnapshotEvery) // Parse has refused what is none, but for Never
-	return t
+func (m MQTT) SnapshotEveryTime() time.Duration { return duration(m.SnapshotEvery) }
+
+// duration is that of a setting: Parse has refused what is none, but for Never and those that may be left out, which
+// are 0.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 // MQTTTLS names files in PEM, relative to the config file, for a URL that begins with mqtts. They are read again at each
@@ -256,10 +260,7 @@ type Retention struct {
 }
 
 // Age is MaxAge; 0 when it is left at its default.
-func (r Retention) Age() time.Duration {
-	d, _ := time.ParseDuration(r.MaxAge) // Parse has refused what is none
-	return d
-}
+func (r Retention) Age() time.Duration { return duration(r.MaxAge) }
 
 // Bytes is MaxMiB in bytes; 0 when it is left at its default.
 func (r Retention) Bytes() int64 { return int64(r.MaxMiB) << 20 }
@@ -291,10 +292,7 @@ type Fleet struct {
 func (f Fleet) On() bool { return f.Box != "" }
 
 // TTLTime is TTL.
-func (f Fleet) TTLTime() time.Duration {
-	t, _ := time.ParseDuration(f.TTL) // Parse has refused what is none
-	return t
-}
+func (f Fleet) TTLTime() time.Duration { return duration(f.TTL) }
 
 // LabelMap are labels by name.
 func LabelMap(labels []string) map[string]string {
@@ -354,10 +352,7 @@ type Model struct {
 }
 
 // BatchWaitTime is BatchWait.
-func (m Model) BatchWaitTime() time.Duration {
-	t, _ := time.ParseDuration(m.BatchWait) // Parse has refused what is none
-	return t
-}
+func (m Model) BatchWaitTime() time.Duration { return duration(m.BatchWait) }
 
 // Detector finds what cameras with detect mark by themselves. What computes it is as for the model, but
 // for batches.
@@ -497,16 +492,10 @@ func (d Detect) given() bool { return len(d.Classes) > 0 }
 func (d Detect) On() bool { return d.given() && !d.Off }
 
 // EveryTime is Every; 0 where there is no Detect.
-func (d Detect) EveryTime() time.Duration {
-	t, _ := time.ParseDuration(d.Every) // Parse has refused what is none
-	return t
-}
+func (d Detect) EveryTime() time.Duration { return duration(d.Every) }
 
 // KeepTime is Keep.
-func (d Detect) KeepTime() time.Duration {
-	t, _ := time.ParseDuration(d.Keep)
-	return t
-}
+func (d Detect) KeepTime() time.Duration { return duration(d.Keep) }
 
 // Zone is a part of the picture.
 type Zone struct {
@@ -539,8 +528,7 @@ type Line struct {
 func (c Camera) Layout() zones.Layout {
 	var l zones.Layout
 	for _, z := range c.Zones {
-		dwell, _ := time.ParseDuration(z.Dwell) // Parse has refused what is none
-		l.Zones = append(l.Zones, zones.Zone{Name: z.Name, Polygon: points(z.Polygon), By: zones.By(z.By), Share: z.Share, Dwell: dwell})
+		l.Zones = append(l.Zones, zones.Zone{Name: z.Name, Polygon: points(z.Polygon), By: zones.By(z.By), Share: z.Share, Dwell: duration(z.Dwell)})
 	}
 	for _, line := range c.Lines {
 		l.Lines = append(l.Lines, zones.Line{Name: line.Name, Points: points(line.Points)})

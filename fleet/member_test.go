@@ -484,7 +484,7 @@ func TestOrders(t *testing.T) {
 		}
 	}
 
-	if err := a.Drain(ctx, "a"); err != nil {
+	if err := a.Order(ctx, "a", "drain"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "it runs nothing any more", func() bool {
@@ -499,11 +499,11 @@ func TestOrders(t *testing.T) {
 	if err := b.Move(ctx, "c002", "a"); err == nil || !strings.Contains(err.Error(), "drained") {
 		t.Error(err)
 	}
-	if err := c.Uncordon(ctx, "a"); err != nil {
+	if err := c.Order(ctx, "a", "uncordon"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "it has cameras again", func() bool { return len(a.valid()) > 0 })
-	if err := b.Cordon(ctx, "nosuch"); err == nil || !strings.Contains(err.Error(), `"a" "b" "c"`) {
+	if err := b.Order(ctx, "nosuch", "cordon"); err == nil || !strings.Contains(err.Error(), `"a" "b" "c"`) {
 		t.Error(err)
 	}
 }
@@ -731,7 +731,7 @@ func TestDrainedInTurn(t *testing.T) {
 	const n = 3 * leavingAtOnce
 	a := join(t, s.ClientURL(), "a", cameras(n), nil)
 	allRun(t, n, a)
-	if err := a.Drain(t.Context(), "a"); err != nil {
+	if err := a.Order(t.Context(), "a", "drain"); err != nil {
 		t.Fatal(err)
 	}
 	ready := make(chan struct{})

@@ -146,22 +146,16 @@ func (m *Member) Box(name string) (Box, bool) {
 	return m.view.boxes[name].Box, true
 }
 
-// Cordon has a box take no more cameras, until Uncordon. It need not run.
-func (m *Member) Cordon(ctx context.Context, box string) error {
-	return m.order(ctx, box, order{Cordoned: true})
-}
+// orders are what may be said of a box.
+var orders = map[string]order{"cordon": {Cordoned: true}, "drain": {Cordoned: true, Drained: true}, "uncordon": {}}
 
-// Drain has a box give its cameras to others and take no more, until Uncordon.
-func (m *Member) Drain(ctx context.Context, box string) error {
-	return m.order(ctx, box, order{Cordoned: true, Drained: true})
-}
-
-// Uncordon has a box take cameras again.
-func (m *Member) Uncordon(ctx context.Context, box string) error {
-	return m.order(ctx, box, order{})
-}
-
-func (m *Member) order(ctx context.Context, box string, o order) error {
+// Order has a box take no more cameras ("cordon"), give those that it has to others, too ("drain"), or take cameras again
+// ("uncordon"). It need not run.
+func (m *Member) Order(ctx context.Context, box, what string) error {
+	o, known := orders[what]
+	if !known {
+		return fmt.Errorf("fleet: order %q; want cordon, drain or uncordon", what)
+	}
 	m.mu.Lock()
 	b, names := m.view.boxes[box], m.view.running()
 	synced := m.synced

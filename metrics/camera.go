@@ -309,13 +309,7 @@ func (c *Camera) Reconnect() { c.reconnect.Inc() }
 func (c *Camera) PublishFailure() { c.failures.Inc() }
 
 // Up sets whether the camera delivers frames.
-func (c *Camera) Up(up bool) {
-	value := 0.
-	if up {
-		value = 1
-	}
-	c.up.Set(value)
-}
+func (c *Camera) Up(up bool) { c.up.Set(number(up)) }
 
 // Restarted counts one time that the camera's stages failed and were built anew.
 func (c *Camera) Restarted() { c.restarts.Inc() }
@@ -389,11 +383,7 @@ func (c *Camera) Object(id uint32, label string, state State, area int) {
 	}
 	o.area.Set(float64(area))
 	for i, s := range states {
-		value := 0.
-		if s == state {
-			value = 1
-		}
-		o.state[i].Set(value)
+		o.state[i].Set(number(s == state))
 	}
 }
 
@@ -481,18 +471,7 @@ func (c *Camera) remove() {
 	defer c.mu.Unlock()
 	c.removed = true
 	clear(c.objects)
-	m, v := c.m, &c.m.solver
-	for _, vec := range []interface {
-		DeletePartialMatch(prometheus.Labels) int
-	}{
-		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
-		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.labelled, v.lagrangian, v.trace,
-		v.descent, v.primal, v.dual, v.flips,
-		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
-		m.inside, m.entries, m.stays, m.crossings,
-		m.looks, m.blind, m.looking, m.detected, m.unmarked, m.automatic,
-		m.keptAt, m.keptSize, m.keeping, m.unkept,
-	} {
+	for _, vec := range c.m.ofCameras {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}
 }

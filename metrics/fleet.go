@@ -56,18 +56,17 @@ func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
 			f.given.WithLabelValues(reason)
 		}
 	}
-	m.reg.MustRegister(f.taken, f.given, f.free, f.lapses, f.fenced, &fleetCollector{
-		read:       read,
-		publishing: prometheus.NewDesc(name("publishing"), "1 while this box may publish what it runs, else 0.", nil, nil),
-		plan:       prometheus.NewDesc(name("plan"), "1 on the box that evens out how full the boxes are, else 0.", nil, nil),
-		boxes:      prometheus.NewDesc(name("boxes"), "Boxes that are alive, as this one knows.", nil, nil),
-		cameras:    prometheus.NewDesc(name("cameras"), "Cameras that there are, as this box knows.", nil, nil),
-		unplaced:   prometheus.NewDesc(name("cameras_unplaced"), "Cameras that no box runs, as this one knows.", nil, nil),
-		own:        prometheus.NewDesc(name("box_cameras"), "Cameras that this box runs.", nil, nil),
-		capacity:   prometheus.NewDesc(name("box_capacity_fps"), "Frames a second that this box can label, at the sizes of its cameras.", nil, nil),
-		load:       prometheus.NewDesc(name("box_load_fps"), "Frames a second that the cameras of this box send.", nil, nil),
-		cordoned:   prometheus.NewDesc(name("box_cordoned"), "1 while this box takes no more cameras, else 0.", nil, nil),
-	})
+	c := &collector[Fleet]{part: "fleet", read: read}
+	c.flag("publishing", "1 while this box may publish what it runs, else 0.", func(f Fleet) bool { return f.Publishing })
+	c.flag("plan", "1 on the box that evens out how full the boxes are, else 0.", func(f Fleet) bool { return f.Plan })
+	c.gauge("boxes", "Boxes that are alive, as this one knows.", func(f Fleet) float64 { return float64(f.Boxes) })
+	c.gauge("cameras", "Cameras that there are, as this box knows.", func(f Fleet) float64 { return float64(f.Cameras) })
+	c.gauge("cameras_unplaced", "Cameras that no box runs, as this one knows.", func(f Fleet) float64 { return float64(f.Unplaced) })
+	c.gauge("box_cameras", "Cameras that this box runs.", func(f Fleet) float64 { return float64(f.Own) })
+	c.gauge("box_capacity_fps", "Frames a second that this box can label, at the sizes of its cameras.", func(f Fleet) float64 { return f.Capacity })
+	c.gauge("box_load_fps", "Frames a second that the cameras of this box send.", func(f Fleet) float64 { return f.Load })
+	c.flag("box_cordoned", "1 while this box takes no more cameras, else 0.", func(f Fleet) bool { return f.Cordoned })
+	m.reg.MustRegister(f.taken, f.given, f.free, f.lapses, f.fenced, c)
 	return f
 }
 
@@ -85,36 +84,3 @@ func (f *FleetMeter) Lapsed() { f.lapses.Inc() }
 
 // Fenced counts a silent box whose cameras this one has set free.
 func (f *FleetMeter) Fenced() { f.fenced.Inc() }
-
-// fleetCollector reads all at once, so that a scrape is one moment.
-type fleetCollector struct {
-	read                                                                      func() Fleet
-	publishing, plan, boxes, cameras, unplaced, own, capacity, load, cordoned *prometheus.Desc
-}
-
-func (c *fleetCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.publishing, c.plan, c.boxes, c.cameras, c.unplaced, c.own, c.capacity, c.load, c.cordoned} {
-		descs <- d
-	}
-}
-
-func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
-	f := c.read()
-	gauge := func(d *prometheus.Desc, v float64) { out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
-	flag := func(d *prometheus.Desc, v bool) {
-		if v {
-			gauge(d, 1)
-		} else {
-			gauge(d, 0)
-		}
-	}
-	flag(c.publishing, f.Publishing)
-	flag(c.plan, f.Plan)
-	gauge(c.boxes, float64(f.Boxes))
-	gauge(c.cameras, float64(f.Cameras))
-	gauge(c.unplaced, float64(f.Unplaced))
-	gauge(c.own, float64(f.Own))
-	gauge(c.capacity, f.Capacity)
-	gauge(c.load, f.Load)
-	flag(c.cordoned, f.Cordoned)
-}

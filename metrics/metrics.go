@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,6 +103,7 @@ type Metrics struct {
 	build     *prometheus.GaugeVec
 	solver    solverVecs
 	commands  commandVecs
+	ofCameras []vec // all of which a camera has series
 
 	reg     prometheus.Registerer
 	mu      sync.Mutex
@@ -125,20 +127,16 @@ type solverVecs struct {
 // New registers segd's metrics, the Go runtime's and the process's with reg. It
 // panics when reg has another segd's already; the runtime's may be there.
 func New(reg prometheus.Registerer) *Metrics {
+	var ofCameras []vec
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-		reg.MustRegister(v)
-		return v
+		return register(reg, &ofCameras, labels, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
 	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
-		reg.MustRegister(v)
-		return v
+		return register(reg, &ofCameras, labels, prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels))
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
-		reg.MustRegister(v)
-		return v
+		opts := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
+		return register(reg, &ofCameras, labels, prometheus.NewHistogramVec(opts, labels))
 	}
 	m := &Metrics{
 		reg:     reg,
@@ -241,9 +239,25 @@ func New(reg prometheus.Registerer) *Metrics {
 		},
 	}
 	m.commands = newCommandVecs(counter)
+	m.ofCameras = ofCameras
 	m.Build("", "")
 	registerRuntime(reg)
 	return m
+}
+
+// vec is a metric with labels.
+type vec interface {
+	prometheus.Collector
+	DeletePartialMatch(labels prometheus.Labels) int
+}
+
+// register registers v with reg, and notes it in ofCameras if cameras have series of it.
+func register[V vec](reg prometheus.Registerer, ofCameras *[]vec, labels []string, v V) V {
+	reg.MustRegister(v)
+	if slices.Contains(labels, labelCamera) {
+		*ofCameras = append(*ofCameras, v)
+	}
+	return v
 }
 
 // registerRuntime adds the usual collectors unless reg has them.

@@ -16,47 +16,13 @@ type Network struct {
 // Network registers the metrics of what computes the features. read is called at every scrape, from any
 // goroutine. It may be called once.
 func (m *Metrics) Network(read func() Network) {
-	name := func(s string) string { return prometheus.BuildFQName(namespace, "dnn", s) }
-	m.reg.MustRegister(&networkCollector{
-		read: read,
-		backend: prometheus.NewDesc(name("backend_info"),
-			"Always 1; the labels say what computes the features with which model.", []string{"backend", "model"}, nil),
-		failed: prometheus.NewDesc(name("device_failed"),
-			"1 while the processor computes the features because a card has failed, else 0.", nil, nil),
-		failures: prometheus.NewDesc(name("device_failures_total"),
-			"Times a card failed and the processor took over.", nil, nil),
-		runs: prometheus.NewDesc(name("runs_total"),
-			"Forward passes of the network, by device.", []string{labelDevice}, nil),
-		images: prometheus.NewDesc(name("images_total"),
-			"Images in these forward passes, by device: of several that come together each is one.", []string{labelDevice}, nil),
-	})
-}
-
-// networkCollector reads all at once, so that a scrape is one moment.
-type networkCollector struct {
-	read                                    func() Network
-	backend, failed, failures, runs, images *prometheus.Desc
-}
-
-func (c *networkCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.backend, c.failed, c.failures, c.runs, c.images} {
-		descs <- d
-	}
-}
-
-func (c *networkCollector) Collect(out chan<- prometheus.Metric) {
-	n := c.read()
-	failed := 0.
-	if n.Failed {
-		failed = 1
-	}
-	out <- prometheus.MustNewConstMetric(c.backend, prometheus.GaugeValue, 1, n.Backend, n.Model)
-	out <- prometheus.MustNewConstMetric(c.failed, prometheus.GaugeValue, failed)
-	out <- prometheus.MustNewConstMetric(c.failures, prometheus.CounterValue, float64(n.Failures))
-	for device, runs := range n.Runs {
-		out <- prometheus.MustNewConstMetric(c.runs, prometheus.CounterValue, float64(runs), device)
-	}
-	for device, images := range n.Images {
-		out <- prometheus.MustNewConstMetric(c.images, prometheus.CounterValue, float64(images), device)
-	}
+	c := &collector[Network]{part: "dnn", read: read}
+	c.add(prometheus.GaugeValue, "backend_info", "Always 1; the labels say what computes the features with which model.",
+		func(n Network, tell func(float64, ...string)) { tell(1, n.Backend, n.Model) }, "backend", "model")
+	c.flag("device_failed", "1 while the processor computes the features because a card has failed, else 0.", func(n Network) bool { return n.Failed })
+	c.counter("device_failures_total", "Times a card failed and the processor took over.", func(n Network) uint64 { return n.Failures })
+	c.counters("runs_total", "Forward passes of the network, by device.", labelDevice, func(n Network) map[string]uint64 { return n.Runs })
+	c.counters("images_total", "Images in these forward passes, by device: of several that come together each is one.", labelDevice,
+		func(n Network) map[string]uint64 { return n.Images })
+	m.reg.MustRegister(c)
 }

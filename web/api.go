@@ -27,7 +27,34 @@ const (
 type route struct {
 	method, path string
 	cost         int // of the client's allowance, see limit.Limiter
-	handler      http.HandlerFunc
+	handler      handler
+}
+
+// handler answers a request; its error is one of a command, and the answer where there is none yet.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) answering(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.refuse(w, r, err)
+		}
+	}
+}
+
+// reply answers with v, unless there is an error.
+func reply(w http.ResponseWriter, v any, err error) error {
+	if err == nil {
+		problem.WriteJSON(w, http.StatusOK, typeJSON, v)
+	}
+	return err
+}
+
+// done answers that what was asked for is done, unless there is an error.
+func done(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
 }
 
 // api lists what is served under apiRoot.
@@ -36,7 +63,7 @@ func (s *Server) api() []route {
 		{http.MethodGet, apiRoot + "/openapi.json", limit.CostRead, serveOpenAPI},
 		{http.MethodGet, apiRoot + "/cameras", limit.CostRead, s.listCameras},
 		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
-		{http.MethodGet, livePath, limit.CostRead, s.live},
+		{http.MethodGet, livePath, limit.CostRead, s.withCamera(s.live)},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}
@@ -96,14 +123,14 @@ func (s *Server) mountAPI(mux *mux, routes []route) {
 		if r.method == http.MethodGet {
 			least = mayView
 		}
-		var handler http.HandlerFunc = func(w http.ResponseWriter, req *http.Request) {
-			if list := accepted(r.path, req); slices.Contains(list, r.method) {
-				r.handler(w, req)
-			} else {
+		here := s.answering(func(w http.ResponseWriter, req *http.Request) error {
+			if list := accepted(r.path, req); !slices.Contains(list, r.method) {
 				refuseMethod(w, req, list)
+				return nil
 			}
-		}
-		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r, handler))))
+			return r.handler(w, req)
+		})
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r, here))))
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
 		mux.Handle(pattern, s.gate.require(mayView, limit.CostRead, h))
@@ -139,13 +166,12 @@ func (s *Server) knows(name string) bool {
 }
 
 // withCamera finds the camera that the path names.
-func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if c := s.camera(r.PathValue("camera")); c != nil {
-			h(w, r, c)
-			return
+			return h(w, r, c)
 		}
-		s.noCamera(w, r)
+		return s.noCamera(r)
 	}
 }
 
@@ -169,12 +195,12 @@ type cameraList struct {
 	Adding  *Adding      `json:"adding,omitempty"` // absent without Cameras
 }
 
-func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Fleet != nil {
 		w.Header().Set(headerBox, s.cfg.Fleet.Box())
 	}
 	cameras, adding := s.infos()
-	problem.WriteJSON(w, http.StatusOK, typeJSON, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding})
+	return reply(w, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding}, nil)
 }
 
 // info is what is known of a camera, with its zones and lines.
@@ -188,6 +214,6 @@ func (s *Server) info(c *camera) cameraInfo {
 	return info
 }
 
-func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
-	problem.WriteJSON(w, http.StatusOK, typeJSON, s.cfg.Settings())
+func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) error {
+	return reply(w, s.cfg.Settings(), nil)
 }

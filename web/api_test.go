@@ -397,7 +397,7 @@ func TestRateLimit(t *testing.T) {
 		for i := range 3 * limit.MaxKeys {
 			from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
 		}
-		if n := s.gate.limits.clients.Len(); n > limit.MaxKeys {
+		if n := s.gate.limits.Len(); n > limit.MaxKeys {
 			t.Errorf("%d clients are remembered", n)
 		}
 		a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})

@@ -115,18 +115,18 @@ func (s *Server) infoOf(name string, c *camera, d *Declared) cameraInfo {
 	return info
 }
 
-func (s *Server) showCamera(w http.ResponseWriter, r *http.Request) {
-	s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
+func (s *Server) showCamera(w http.ResponseWriter, r *http.Request) error {
+	return s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
 }
 
-func (s *Server) answerCamera(w http.ResponseWriter, r *http.Request, status int, name string) {
+func (s *Server) answerCamera(w http.ResponseWriter, r *http.Request, status int, name string) error {
 	byName, _, _ := s.declared()
 	c, d := s.camera(name), byName[name]
 	if c == nil && d == nil {
-		s.noCamera(w, r)
-		return
+		return s.noCamera(r)
 	}
 	problem.WriteJSON(w, status, typeJSON, s.infoOf(name, c, d))
+	return nil
 }
 
 // ListJSON is what GET /api/v1/cameras answers, but for who asks.
@@ -144,50 +144,46 @@ func (s *Server) CameraJSON(name string) ([]byte, error) {
 	return json.Marshal(s.infoOf(name, s.camera(name), byName[name]))
 }
 
-// noCamera answers who asks for a camera that does not run.
-func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
+// noCamera refuses what is asked of a camera that does not run.
+func (s *Server) noCamera(r *http.Request) error {
 	name := r.PathValue("camera")
 	byName, _, _ := s.declared()
-	d := byName[name]
+	d, detail := byName[name], ""
 	switch {
 	case d == nil:
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", name, apiRoot))
+		detail = fmt.Sprintf("no camera %q; accepts those in %s/cameras", name, apiRoot)
 	case d.Paused:
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("camera %q is paused; accepts one that runs", name))
+		detail = fmt.Sprintf("camera %q is paused; accepts one that runs", name)
 	default:
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("camera %q does not run: %s", name, d.Fault))
+		detail = fmt.Sprintf("camera %q does not run: %s", name, d.Fault)
 	}
+	return &Refusal{Status: http.StatusNotFound, Detail: detail}
 }
 
-func (s *Server) addCamera(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, commandTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
+func (s *Server) addCamera(w http.ResponseWriter, r *http.Request) error {
+	return command(w, r, commandTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
 		name, err := s.cfg.Cameras.Add(ctx, body)
-		if err == nil {
-			w.Header().Set("Location", apiRoot+"/cameras/"+name)
-			s.answerCamera(w, r, http.StatusCreated, name)
+		if err != nil {
+			return err
 		}
-		return err
+		w.Header().Set("Location", apiRoot+"/cameras/"+name)
+		return s.answerCamera(w, r, http.StatusCreated, name)
 	})
 }
 
-func (s *Server) setCamera(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, commandTimeout, []string{typePatch, typeJSON}, func(ctx context.Context, body []byte) error {
-		err := s.cfg.Cameras.Set(ctx, r.PathValue("camera"), body)
-		if err == nil {
-			s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
+func (s *Server) setCamera(w http.ResponseWriter, r *http.Request) error {
+	return command(w, r, commandTimeout, []string{typePatch, typeJSON}, func(ctx context.Context, body []byte) error {
+		if err := s.cfg.Cameras.Set(ctx, r.PathValue("camera"), body); err != nil {
+			return err
 		}
-		return err
+		return s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
 	})
 }
 
-func (s *Server) removeCamera(w http.ResponseWriter, r *http.Request) {
+func (s *Server) removeCamera(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if err := s.cfg.Cameras.Remove(ctx, r.PathValue("camera")); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return done(w, s.cfg.Cameras.Remove(ctx, r.PathValue("camera")))
 }
 
 // tried is a test picture.
@@ -198,8 +194,8 @@ type tried struct {
 	Picture []byte `json:"picture"` // JPEG
 }
 
-func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
+func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
+	return command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
 		var t *Tried
 		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
 			return err
@@ -220,20 +216,17 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
 		}
 		defer encoder.Close()
 		picture, err := encoder.Encode(t.BGR)
-		if err == nil {
-			problem.WriteJSON(w, http.StatusOK, typeJSON, tried{t.Width, t.Height, t.Codec, picture})
-		}
-		return err
+		return reply(w, tried{t.Width, t.Height, t.Codec, picture}, err)
 	})
 }
 
-func (s *Server) discoverCameras(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
+func (s *Server) discoverCameras(w http.ResponseWriter, r *http.Request) error {
+	return command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
 		var found json.RawMessage
-		if s.asTrying(w, func() { found, err = s.cfg.Cameras.Discover(ctx, body) }) && err == nil {
-			problem.WriteJSON(w, http.StatusOK, typeJSON, found)
+		if !s.asTrying(w, func() { found, err = s.cfg.Cameras.Discover(ctx, body) }) {
+			return nil
 		}
-		return err
+		return reply(w, found, err)
 	})
 }
 
@@ -252,19 +245,16 @@ func (s *Server) asTrying(w http.ResponseWriter, do func()) bool {
 	}
 }
 
-// command reads a body of one of these types and answers the error of do with it.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, most time.Duration, types []string, do func(ctx context.Context, body []byte) error) {
-	err := checkType(r, types...)
-	var body []byte
-	if err == nil {
-		body, err = readBody(w, r, limit.MaxLayout)
+// command does something with a body of one of these types.
+func command(w http.ResponseWriter, r *http.Request, most time.Duration, types []string, do func(ctx context.Context, body []byte) error) error {
+	if err := checkType(r, types...); err != nil {
+		return err
 	}
-	if err == nil {
-		ctx, cancel := context.WithTimeout(r.Context(), most)
-		defer cancel()
-		err = do(ctx, body)
-	}
+	body, err := readBody(w, r, limit.MaxLayout)
 	if err != nil {
-		s.refuse(w, r, err)
+		return err
 	}
+	ctx, cancel := context.WithTimeout(r.Context(), most)
+	defer cancel()
+	return do(ctx, body)
 }

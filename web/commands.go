@@ -152,40 +152,32 @@ func newFrameInfo(m *segdv1.MaskFrame) frameInfo {
 	return f
 }
 
-func (s *Server) listObjects(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) listObjects(w http.ResponseWriter, _ *http.Request, c *camera) error {
 	seq, objects, err := s.cfg.Commands.Objects(c.name)
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
 	list := objectList{Sequence: seq, Objects: []objectInfo{}} // never null
 	for _, o := range objects {
 		list.Objects = append(list.Objects, newObjectInfo(o))
 	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
+	return reply(w, list, err)
 }
 
-func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera) error {
 	id, err := objectID(r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	var change struct {
 		Label *string `json:"label"`
 		Kept  *bool   `json:"kept"`
 	}
 	if err := readJSON(w, r, limit.MaxBody, &change); err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	switch {
 	case change.Label == nil && change.Kept == nil:
-		s.refuse(w, r, badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name, or kept beside or instead of it"}))
-		return
+		return badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name, or kept beside or instead of it"})
 	case change.Kept != nil && !*change.Kept:
-		s.refuse(w, r, badField(Field{Pointer: "/kept", Detail: "false; accepts true: what is kept is removed by DELETE"}))
-		return
+		return badField(Field{Pointer: "/kept", Detail: "false; accepts true: what is kept is removed by DELETE"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
@@ -196,75 +188,55 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 	if err == nil && change.Kept != nil {
 		o, err = s.cfg.Commands.Keep(ctx, c.name, id)
 	}
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, newObjectInfo(o))
+	return reply(w, newObjectInfo(o), err)
 }
 
-func (s *Server) clearObject(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) clearObject(w http.ResponseWriter, r *http.Request, c *camera) error {
 	id, err := objectID(r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
-	s.clear(w, r, c, id)
+	return s.clear(w, r, c, id)
 }
 
-func (s *Server) clearObjects(w http.ResponseWriter, r *http.Request, c *camera) { s.clear(w, r, c, 0) }
+func (s *Server) clearObjects(w http.ResponseWriter, r *http.Request, c *camera) error {
+	return s.clear(w, r, c, 0)
+}
 
-func (s *Server) clear(w http.ResponseWriter, r *http.Request, c *camera, id uint32) {
+func (s *Server) clear(w http.ResponseWriter, r *http.Request, c *camera, id uint32) error {
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if err := s.cfg.Commands.Clear(ctx, c.name, id); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return done(w, s.cfg.Commands.Clear(ctx, c.name, id))
 }
 
-func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) error {
 	preview, err := queryBool(r, "preview")
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	if err := checkType(r, typeJSON, typePNG); err != nil {
 		w.Header().Set("Accept-Post", typeJSON+", "+typePNG)
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	body, err := readBody(w, r, limit.MaxAnnotation)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	if err := checkContent(r, body); err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
 	if preview {
 		masks, err := s.cfg.Commands.Preview(ctx, c.name, body)
-		if err != nil {
-			s.refuse(w, r, err)
-			return
-		}
-		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(masks))
-		return
+		return reply(w, newFrameInfo(masks), err)
 	}
 	annotated, err := s.cfg.Commands.Annotate(ctx, c.name, body)
-	if err != nil {
-		s.refuse(w, r, err)
-		return
+	if err == nil && annotated.GetPending() {
+		problem.WriteJSON(w, http.StatusAccepted, typeJSON, newAccepted(annotated))
+		return nil
 	}
-	status := http.StatusOK
-	if annotated.GetPending() {
-		status = http.StatusAccepted
-	}
-	problem.WriteJSON(w, status, typeJSON, newAccepted(annotated))
+	return reply(w, newAccepted(annotated), err)
 }
 
 // badField is the refusal of a request for one field.

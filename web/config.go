@@ -105,17 +105,25 @@ func (c Config) withDefaults() Config {
 
 // validate reports every fault of c at once. c has its defaults.
 func (c Config) validate() error {
-	return errors.Join(
+	faults := []error{
 		c.validateAddr(),
 		validateToken("token", c.Token),
 		validateToken("publish token", c.PublishToken),
 		validateToken("viewer token", c.ViewerToken),
-		c.validateViewer(),
-		inRange("max viewers", c.MaxViewers, 1, 10000),
-		inRange("JPEG quality", c.JPEGQuality, 1, 100),
-		c.validateTimeout(),
-		c.validateTLS(),
-	)
+	}
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			faults = append(faults, fmt.Errorf("web: "+format, args...))
+		}
+	}
+	viewer := c.ViewerToken != ""
+	bad(viewer && c.Token == "", "a viewer token and no token; accepts it beside a token only: without one everybody may do everything")
+	bad(viewer && c.Token != "" && (c.ViewerToken == c.Token || c.ViewerToken == c.PublishToken), "the viewer token is another token too; accepts one of its own")
+	bad(c.MaxViewers < 1 || c.MaxViewers > 10000, "max viewers %d; accepts 1 to 10000", c.MaxViewers)
+	bad(c.JPEGQuality < 1 || c.JPEGQuality > 100, "JPEG quality %d; accepts 1 to 100", c.JPEGQuality)
+	bad(c.WriteTimeout < 0, "write timeout %v; accepts a positive duration", c.WriteTimeout)
+	bad((c.TLSCert == "") != (c.TLSKey == ""), "TLS certificate %q and key %q; accepts both or neither", c.TLSCert, c.TLSKey)
+	return errors.Join(faults...)
 }
 
 func (c Config) validateAddr() error {
@@ -143,39 +151,6 @@ func validateToken(what, token string) error {
 	}
 	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		return fmt.Errorf("web: character %d of the %s is not printable ASCII; accepts letters, digits and signs without spaces", i+1, what)
-	}
-	return nil
-}
-
-func (c Config) validateViewer() error {
-	switch {
-	case c.ViewerToken == "":
-		return nil
-	case c.Token == "":
-		return errors.New("web: a viewer token and no token; accepts it beside a token only: without one everybody may do everything")
-	case c.ViewerToken == c.Token || c.ViewerToken == c.PublishToken:
-		return errors.New("web: the viewer token is another token too; accepts one of its own")
-	}
-	return nil
-}
-
-func (c Config) validateTimeout() error {
-	if c.WriteTimeout < 0 {
-		return fmt.Errorf("web: write timeout %v; accepts a positive duration", c.WriteTimeout)
-	}
-	return nil
-}
-
-func (c Config) validateTLS() error {
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return fmt.Errorf("web: TLS certificate %q and key %q; accepts both or neither", c.TLSCert, c.TLSKey)
-	}
-	return nil
-}
-
-func inRange(what string, v, low, high int) error {
-	if v < low || v > high {
-		return fmt.Errorf("web: %s %d; accepts %d to %d", what, v, low, high)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -120,26 +119,26 @@ func (f *feed) leave(l *listener) {
 }
 
 // events serves server-sent events until the client leaves or the server ends.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	camera := query.Get("camera")
 	if query.Has("camera") && s.camera(camera) == nil {
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", camera, apiRoot),
-			Field{Field: "camera", Detail: "unknown"})
-		return
+		return &Refusal{
+			Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q; accepts those in %s/cameras", camera, apiRoot),
+			Fields: []Field{{Field: "camera", Detail: "unknown"}},
+		}
 	}
 	var after uint64
 	given := r.Header.Get("Last-Event-ID")
 	if given != "" {
 		var err error
 		if after, err = strconv.ParseUint(given, 10, 64); err != nil {
-			s.refuse(w, r, badField(Field{Field: "Last-Event-ID", Detail: fmt.Sprintf("%q; accepts the id of an event", given)}))
-			return
+			return badField(Field{Field: "Last-Event-ID", Detail: fmt.Sprintf("%q; accepts the id of an event", given)})
 		}
 	}
 	leave, ok := s.enter(w, r)
 	if !ok {
-		return
+		return nil
 	}
 	defer leave()
 	l := s.feed.join(camera, after, given != "")
@@ -147,6 +146,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	s.stream(w, r, l)
+	return nil
 }
 
 // stream writes l's notices. Each write has a time limit of its own in place of the

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 // Fleet is several segd that share cameras, of which this one is a box. It is called from several goroutines. Its
@@ -17,9 +16,9 @@ import (
 type Fleet interface {
 	// ShowFleet returns as JSON what this box knows of the boxes and their cameras.
 	ShowFleet(ctx context.Context) ([]byte, error)
-	// Order has a box take no more cameras (OrderCordon), give away those that it has, too (OrderDrain), or take
-	// cameras again (OrderUncordon).
-	Order(ctx context.Context, box, order string) error
+	// OrderBox has a box take no more cameras ("cordon"), give away those that it has, too ("drain"), or take
+	// cameras again ("uncordon").
+	OrderBox(ctx context.Context, box, order string) error
 	// MoveCamera has a camera run by that box, and returns once it is.
 	MoveCamera(ctx context.Context, camera, box string) error
 	// Box is the name of this box.
@@ -30,16 +29,6 @@ type Fleet interface {
 	// Connect takes a connection of another box, by which it hands requests on (ServeHandedOn).
 	Connect(w http.ResponseWriter, r *http.Request)
 }
-
-// connectPath is where boxes connect. Whoever comes there shows in the connection that it is one.
-const connectPath = "/fleet/connection"
-
-// What a box may be ordered.
-const (
-	OrderCordon   = "cordon"
-	OrderDrain    = "drain"
-	OrderUncordon = "uncordon"
-)
 
 const fleetPath = apiRoot + "/fleet"
 
@@ -53,46 +42,42 @@ func (s *Server) fleetRoutes() []route {
 		{http.MethodGet, fleetPath, limit.CostRead, s.ofBox(s.showFleet)},
 		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, s.ofBox(s.moveCamera)},
 	}
-	for _, order := range []string{OrderCordon, OrderDrain, OrderUncordon} {
+	for _, order := range []string{"cordon", "drain", "uncordon"} {
 		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, s.ofBox(s.orderBox(order))})
 	}
 	return routes
 }
 
 // ofBox is h of a box of a fleet.
-func (s *Server) ofBox(h http.HandlerFunc) http.HandlerFunc {
+func (s *Server) ofBox(h handler) handler {
 	if s.cfg.Fleet != nil {
 		return h
 	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, http.StatusNotFound, "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration")
+	return func(http.ResponseWriter, *http.Request) error {
+		return &Refusal{Status: http.StatusNotFound, Detail: "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration"}
 	}
 }
 
-func (s *Server) connect(w http.ResponseWriter, r *http.Request) { s.cfg.Fleet.Connect(w, r) }
+// connect takes a connection of another box. Whoever comes shows in the connection that it is one.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
+	s.cfg.Fleet.Connect(w, r)
+	return nil
+}
 
-func (s *Server) showFleet(w http.ResponseWriter, r *http.Request) {
+func (s *Server) showFleet(w http.ResponseWriter, r *http.Request) error {
 	data, err := s.cfg.Fleet.ShowFleet(r.Context())
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, json.RawMessage(data))
+	return reply(w, json.RawMessage(data), err)
 }
 
-func (s *Server) orderBox(order string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) orderBox(order string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 		defer cancel()
-		if err := s.cfg.Fleet.Order(ctx, r.PathValue("box"), order); err != nil {
-			s.refuse(w, r, err)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
+		return done(w, s.cfg.Fleet.OrderBox(ctx, r.PathValue("box"), order))
 	}
 }
 
-func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
+func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) error {
 	var to struct {
 		Box string `json:"box"`
 	}
@@ -101,16 +86,11 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
 		err = badField(Field{Pointer: "/box", Detail: "it is missing; accepts the name of a box"})
 	}
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if err := s.cfg.Fleet.MoveCamera(ctx, r.PathValue("camera"), to.Box); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	return done(w, s.cfg.Fleet.MoveCamera(ctx, r.PathValue("camera"), to.Box))
 }
 
 // orElsewhere has the box answer that runs the camera, if that is another one, whoever may ask this one. Changes of the

@@ -30,7 +30,7 @@ func (f *testFleet) ShowFleet(context.Context) ([]byte, error) {
 		`"cameras":[{"name":"gate","box":"a","token":7,"from":"b","why":"died","fps":10},{"name":"yard","fault":"no box","requires":{"near":"yard"}}]}`), f.fail
 }
 
-func (f *testFleet) Order(_ context.Context, box, order string) error {
+func (f *testFleet) OrderBox(_ context.Context, box, order string) error {
 	f.asked = append(f.asked, order+" "+box)
 	return f.fail
 }
@@ -67,7 +67,7 @@ func TestFleet(t *testing.T) {
 	const operator, viewer = "operator-operator", "viewer-viewer-viewer"
 	do(http.MethodGet, "/fleet", "", viewer, http.StatusOK)
 	do(http.MethodPost, "/fleet/boxes/a/drain", "", viewer, http.StatusForbidden)
-	for _, order := range []string{OrderCordon, OrderDrain, OrderUncordon} {
+	for _, order := range []string{"cordon", "drain", "uncordon"} {
 		do(http.MethodPost, "/fleet/boxes/a/"+order, "", operator, http.StatusNoContent)
 	}
 	do(http.MethodPost, "/fleet/boxes/a/smash", "", operator, http.StatusNotFound)

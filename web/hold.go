@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"time"
-
-	"github.com/segd/segd/internal/problem"
 )
 
 const holdPath = cameraPath + "/frames/{sequence}/holds/{holder}"
@@ -23,42 +21,31 @@ type holdInfo struct {
 }
 
 // holdFrame keeps a frame for somebody who draws on it, or gives them more time.
-func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) {
-	s.withHold(w, r, func(ctx context.Context, seq uint64, holder string) error {
+func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) error {
+	return withHold(r, func(ctx context.Context, seq uint64, holder string) error {
 		until, err := s.cfg.Commands.Hold(ctx, c.name, seq, holder)
-		if err == nil {
-			problem.WriteJSON(w, http.StatusOK, typeJSON, holdInfo{seq, until.UTC()})
-		}
-		return err
+		return reply(w, holdInfo{seq, until.UTC()}, err)
 	})
 }
 
-func (s *Server) letGoFrame(w http.ResponseWriter, r *http.Request, c *camera) {
-	s.withHold(w, r, func(ctx context.Context, seq uint64, holder string) error {
-		err := s.cfg.Commands.LetGo(ctx, c.name, seq, holder)
-		if err == nil {
-			w.WriteHeader(http.StatusNoContent)
-		}
-		return err
+func (s *Server) letGoFrame(w http.ResponseWriter, r *http.Request, c *camera) error {
+	return withHold(r, func(ctx context.Context, seq uint64, holder string) error {
+		return done(w, s.cfg.Commands.LetGo(ctx, c.name, seq, holder))
 	})
 }
 
-func (s *Server) withHold(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, seq uint64, holder string) error) {
+func withHold(r *http.Request, do func(ctx context.Context, seq uint64, holder string) error) error {
 	seq, err := frameNumber(r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	holder := r.PathValue("holder")
 	if !holderName.MatchString(holder) {
-		s.refuse(w, r, badField(Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)}))
-		return
+		return badField(Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if err := do(ctx, seq, holder); err != nil {
-		s.refuse(w, r, err)
-	}
+	return do(ctx, seq, holder)
 }
 
 // frameNumber is the frame that the path names.

@@ -12,21 +12,17 @@ import (
 // costFailed is what a request without the right token costs its client.
 const costFailed = limit.CostWork
 
-// limiter has every request of the API spend some of its client's allowance. Clients
+// allowance is whose it is: every request of the API spends some of its client's. Clients
 // are told apart by address, those with IPv6 by network, and by what they may do: who
 // has a token does not pay for others at the same address who guess it.
-type limiter struct{ clients *limit.Limiter[allowance] }
-
 type allowance struct {
 	client netip.Prefix
 	as     role
 }
 
-func newLimiter() *limiter { return &limiter{limit.New[allowance]()} }
-
 // spend answers 429 to a client that asks too often, and then returns false.
-func (l *limiter) spend(w http.ResponseWriter, r *http.Request, as role, cost int) bool {
-	wait, ok := l.clients.Spend(allowance{clientOf(r), as}, cost)
+func (g *gate) spend(w http.ResponseWriter, r *http.Request, as role, cost int) bool {
+	wait, ok := g.limits.Spend(allowance{clientOf(r), as}, cost)
 	if ok {
 		return true
 	}

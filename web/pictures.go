@@ -13,26 +13,24 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/draw"
-	"github.com/segd/segd/internal/problem"
 )
 
 // sequenceHeader tells which frame a picture or mask is of.
 const sequenceHeader = "Segd-Sequence"
 
-func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) error {
 	overlay, err := queryBool(r, "overlay")
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	seq, picture, err := s.Snapshot(c.name, overlay)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", typeJPEG)
 	w.Header().Set(sequenceHeader, strconv.FormatUint(seq, 10))
 	_, _ = w.Write(picture) // the client may be gone
+	return nil
 }
 
 // Snapshot returns a camera's newest picture as JPEG, with its masks drawn on if
@@ -59,35 +57,31 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 	return seq, picture, err
 }
 
-func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) error {
 	seq, err := frameNumber(r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	format, err := maskFormat(r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	m, err := s.cfg.Commands.Masks(c.name, seq)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set(sequenceHeader, strconv.FormatUint(m.GetSequence(), 10))
 	if format == typeJSON {
-		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
-		return
+		return reply(w, newFrameInfo(m), nil)
 	}
 	picture, err := s.maskPNG(m)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", typePNG)
 	_, _ = w.Write(picture) // the client may be gone
+	return nil
 }
 
 // maskPNG is m as a PNG: grey, the object's id where it is. It has 8 bits a pixel, as annotations

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-
-	"github.com/segd/segd/internal/problem"
 )
 
 // Reloaded is what reading the configuration again came to.
@@ -27,17 +25,12 @@ func (r Reloaded) MarshalJSON() ([]byte, error) {
 	}{list(r.Added), list(r.Changed), list(r.Removed), list(r.Restart)})
 }
 
-func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Reload == nil {
-		problem.Write(w, http.StatusNotFound, "segd was started without a configuration file, so there is none to read again; accepts this of one that was started with a file")
-		return
+		return &Refusal{Status: http.StatusNotFound, Detail: "segd was started without a configuration file, so there is none to read again; accepts this of one that was started with a file"}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
 	out, err := s.cfg.Reload(ctx)
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, out)
+	return reply(w, out, err)
 }

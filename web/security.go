@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -50,7 +51,7 @@ func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
-	limits   *limiter
+	limits   *limit.Limiter[allowance]
 	operator *credentials       // digests: of equal length, so comparing tells nothing of it
 	open     bool               // no token is set
 	viewer   *credentials       // nil: none is set
@@ -66,7 +67,7 @@ func newCredentials(token string) *credentials {
 
 func newGate(cfg Config) *gate {
 	g := &gate{
-		limits:   newLimiter(),
+		limits:   limit.New[allowance](),
 		operator: newCredentials(cfg.Token),
 		open:     cfg.Token == "",
 	}
@@ -174,7 +175,7 @@ func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 		switch {
 		case who <= nobody:
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
-		case !g.limits.spend(w, r, who, cost):
+		case !g.spend(w, r, who, cost):
 		case who < least:
 			problem.Write(w, http.StatusForbidden, onlyOperator)
 		default:
@@ -188,7 +189,7 @@ const onlyOperator = "this token is a viewer's, which sees everything and change
 
 // deny answers 401, or 429 to who tries too often.
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
-	if g.limits.spend(w, r, nobody, costFailed) {
+	if g.spend(w, r, nobody, costFailed) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
 		problem.Write(w, http.StatusUnauthorized, detail)
 	}
@@ -222,7 +223,7 @@ func (g *gate) page(index asset) http.HandlerFunc {
 		case token != "" && !g.open && g.byToken(token) != nobody:
 			setSession(w, r, token)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
-		case token != "" && !g.open && !g.limits.spend(w, r, nobody, costFailed):
+		case token != "" && !g.open && !g.spend(w, r, nobody, costFailed):
 		case g.role(r) == nobody:
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 		default:
@@ -241,7 +242,7 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 	case g.byToken(token) != nobody:
 		setSession(w, r, token)
 		http.Redirect(w, r, "/", http.StatusSeeOther)
-	case g.limits.spend(w, r, nobody, costFailed):
+	case g.spend(w, r, nobody, costFailed):
 		http.Redirect(w, r, "/login#failed", http.StatusSeeOther)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/keypair"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
@@ -111,7 +112,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("POST /login", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.gate.signIn)))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET "+connectPath, s.ofBox(s.connect))
+	mux.HandleFunc("GET "+boxlink.Path, s.answering(s.ofBox(s.connect)))
 	if s.cfg.Metrics != nil {
 		private("GET /metrics", s.cfg.Metrics)
 	}

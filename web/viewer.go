@@ -257,37 +257,31 @@ func appendFrame(dst []byte, p *packet, dropped uint64, sent time.Time) []byte {
 }
 
 // live makes a viewer of the request.
-func (s *Server) live(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("camera")
-	c := s.camera(name)
-	if c == nil {
-		s.noCamera(w, r)
-		return
-	}
+func (s *Server) live(w http.ResponseWriter, r *http.Request, c *camera) error {
 	options, err := parseLiveOptions(r.URL.Query())
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	leave, ok := s.enter(w, r)
 	if !ok {
-		return
+		return nil
 	}
 	defer leave()
 	// Accept refuses other origins and writes its own answer.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		s.cfg.Logger.Debug("live connection refused", "camera", name, "remote", r.RemoteAddr, "error", err)
-		return
+		s.cfg.Logger.Debug("live connection refused", "camera", c.name, "remote", r.RemoteAddr, "error", err)
+		return nil
 	}
 	defer func() { _ = conn.CloseNow() }()    // net/http no longer does, whatever happens
 	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
-	moved, end := s.whenMoved(ctx, name, "")
+	moved, end := s.whenMoved(ctx, c.name, "")
 	defer end()
 	v := newViewer(conn, options, s.cfg.WriteTimeout)
 	c.add(v)
 	defer c.remove(v)
 	v.run(ctx, s.quit, c.gone, moved.Done())
+	return nil
 }
 
 func parseLiveOptions(query url.Values) (options liveOptions, err error) {

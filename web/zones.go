@@ -56,19 +56,15 @@ func pairs(points []zones.Point) [][]float64 {
 }
 
 // setZones puts other zones and lines in place of all that a camera has.
-func (s *Server) setZones(w http.ResponseWriter, r *http.Request, c *camera) {
+func (s *Server) setZones(w http.ResponseWriter, r *http.Request, c *camera) error {
 	layout, err := readLayout(w, r)
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	if layout, err = s.cfg.Commands.SetZones(ctx, c.name, layout); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, newLayoutInfo(layout))
+	layout, err = s.cfg.Commands.SetZones(ctx, c.name, layout)
+	return reply(w, newLayoutInfo(layout), err)
 }
 
 // readLayout reads zones and lines as newLayoutInfo writes them; what has a default may be

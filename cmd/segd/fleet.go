@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/boxlink"
@@ -141,18 +140,8 @@ func (c fleetCommands) ShowFleet(context.Context) ([]byte, error) {
 	return c.d.box.member.Status().JSON(), nil
 }
 
-func (c fleetCommands) OrderBox(ctx context.Context, name string, order bus.Kind) error {
-	m := c.d.box.member
-	do := map[bus.Kind]func(context.Context, string) error{
-		bus.KindCordon: m.Cordon, bus.KindDrain: m.Drain, bus.KindUncordon: m.Uncordon,
-	}[order]
-	return fleetRefusal(do(ctx, name))
-}
-
-func (c fleetCommands) Order(ctx context.Context, name, order string) error {
-	return c.OrderBox(ctx, name, map[string]bus.Kind{
-		web.OrderCordon: bus.KindCordon, web.OrderDrain: bus.KindDrain, web.OrderUncordon: bus.KindUncordon,
-	}[order])
+func (c fleetCommands) OrderBox(ctx context.Context, name, order string) error {
+	return fleetRefusal(c.d.box.member.Order(ctx, name, order))
 }
 
 func (c fleetCommands) MoveCamera(ctx context.Context, camera, to string) error {

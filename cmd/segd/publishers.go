@@ -2,13 +2,12 @@ package main
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/whip"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -94,14 +93,4 @@ func (p *publishers) close() {
 }
 
 // isLoopback tells whether what listens at addr is reached from this machine only.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
-}
+func isLoopback(addr string) bool { return boxlink.Loopback("//" + addr) }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,19 +37,28 @@ func (f *natsFlags) register(cmd *cobra.Command) {
 // target says which running segd a command is for.
 type target struct {
 	server natsFlags
+	what   string // what --site is the site of; empty: the camera
 	site   string
 	wait   time.Duration
 }
 
-func (t *target) flags(cmd *cobra.Command) {
+// command is cmd, which does something with a running segd in the time that it may take.
+func (t *target) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
 	t.server.register(cmd)
-	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, "site the camera is at")
+	usage := "site the camera is at"
+	if t.what != "" {
+		usage = "site of " + t.what
+	}
+	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, usage)
 	cli.FromEnv(cmd, "site", "SEGD_SITE")
-	cmd.Flags().DurationVar(&t.wait, "wait", 15*time.Second, "how long to wait for the answer")
-}
-
-func (t *target) context(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(cmd.Context(), t.wait)
+	cmd.Flags().DurationVar(&t.wait, "wait", cmp.Or(t.wait, 15*time.Second), "how long to wait for the answer")
+	cmd.Args = cli.Args
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), t.wait)
+		defer cancel()
+		return do(ctx, args)
+	}
+	return cmd
 }
 
 func (t *target) camera(name string) bus.Target {
@@ -67,7 +77,7 @@ func (f *pageFlags) register(cmd *cobra.Command) {
 
 func annotateCommand(std cli.Streams) *cobra.Command {
 	var to target
-	cmd := &cobra.Command{
+	cmd := to.command(&cobra.Command{
 		Use:   "annotate CAMERA FILE",
 		Short: "Tell a running segd where an object is",
 		Long: "FILE is a PNG as large as the camera's frames whose pixel values are object ids, 0\n" +
@@ -84,26 +94,21 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd annotate gate mask.png\n" +
 			"  segd annotate gate strokes.json --nats nats://192.0.2.20:4222 --site yard\n" +
 			"  segd annotate gate - <strokes.json",
-		Args: cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			payload, err := readPayload(std.In, args[1])
-			if err != nil {
-				return cli.Usage(err)
-			}
-			// What is wrong in itself is said without asking segd.
-			if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
-				return fmt.Errorf("%s: %w", args[1], err)
-			}
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			annotated, err := to.camera(args[0]).Annotate(ctx, payload)
-			if err != nil {
-				return err
-			}
-			return printAnnotated(std.Out, annotated)
-		},
-	}
-	to.flags(cmd)
+	}, func(ctx context.Context, args []string) error {
+		payload, err := readPayload(std.In, args[1])
+		if err != nil {
+			return cli.Usage(err)
+		}
+		// What is wrong in itself is said without asking segd.
+		if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		annotated, err := to.camera(args[0]).Annotate(ctx, payload)
+		if err != nil {
+			return err
+		}
+		return printAnnotated(std.Out, annotated)
+	})
 	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
 	return cmd
 }

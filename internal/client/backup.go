@@ -24,7 +24,7 @@ import (
 func backupCommand(std cli.Streams) *cobra.Command {
 	var from storeFlags
 	var withKey bool
-	cmd := &cobra.Command{
+	cmd := from.command(&cobra.Command{
 		Use:   "backup FILE",
 		Short: "Save what segd knows of its cameras to a file",
 		Long: "The newest checkpoint of each camera that is whole, so with its objects, and the cameras\n" +
@@ -39,14 +39,9 @@ func backupCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd backup home.tar\n" +
 			"  segd backup home.tar --cameras gate,yard --nats nats://me:PASSWORD@192.0.2.20:4222\n" +
 			"  segd backup home.tar -c /etc/segd/segd.yaml --with-key    # while segd does not run",
-		Args: cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := from.to.context(cmd)
-			defer cancel()
-			return backUp(ctx, std, &from, withKey, args[0])
-		},
-	}
-	from.register(cmd, "file with the key of the cameras, for --with-key")
+	}, "file with the key of the cameras, for --with-key", func(ctx context.Context, args []string) error {
+		return backUp(ctx, std, &from, withKey, args[0])
+	})
 	cmd.Flags().BoolVar(&withKey, "with-key", false, "put the key of the added cameras' passwords into FILE")
 	return cmd
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/bus"
 	"github.com/segd/segd/internal/cli"
 )
 
@@ -35,10 +37,11 @@ type cameraFlags struct {
 	detect []string
 }
 
-func (f *cameraFlags) register(cmd *cobra.Command) {
-	f.to.flags(cmd)
+func (f *cameraFlags) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	f.to.command(cmd, do)
 	f.login.Flags(cmd, "the camera")
 	cmd.Flags().StringSliceVar(&f.detect, "detect", nil, "classes to mark by itself, such as person,car")
+	return cmd
 }
 
 // fill puts what the flags and the KEY=VALUE in args say into a camera.
@@ -63,7 +66,7 @@ func (f *cameraFlags) fill(std cli.Streams, camera map[string]any, args []string
 
 func addCommand(std cli.Streams) *cobra.Command {
 	var f cameraFlags
-	cmd := &cobra.Command{
+	return f.command(&cobra.Command{
 		Use:   "add NAME URL [KEY=VALUE...]",
 		Short: "Add a camera to a running segd",
 		Long: "It is there again when segd starts again, where segd has a place to keep it: a\n" +
@@ -71,22 +74,18 @@ func addCommand(std cli.Streams) *cobra.Command {
 			"password that is asked for.\n\n" + settingsHelp,
 		Example: "  segd camera add yard rtsp://192.0.2.10/live --user admin --password-file camera.secret --detect person,car\n" +
 			"  segd camera add attic dir:/var/lib/pictures fps=5 loop=true",
-		Args: cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			camera := map[string]any{"name": args[0], "url": args[1]}
-			if err := f.fill(std, camera, args[2:]); err != nil {
-				return err
-			}
-			return f.to.send(cmd, std, camera, "added", f.to.camera("").AddCamera)
-		},
-	}
-	f.register(cmd)
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		camera := map[string]any{"name": args[0], "url": args[1]}
+		if err := f.fill(std, camera, args[2:]); err != nil {
+			return err
+		}
+		return send(ctx, std, camera, "added", f.to.camera("").AddCamera)
+	})
 }
 
 func setCommand(std cli.Streams) *cobra.Command {
 	var f cameraFlags
-	cmd := &cobra.Command{
+	cmd := f.command(&cobra.Command{
 		Use:   "set NAME [KEY=VALUE...]",
 		Short: "Change a camera that was added to a running segd",
 		Long: "What is not named stays as it is, and so does the password where the url is given as it is\n" +
@@ -94,59 +93,48 @@ func setCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd camera set yard transport=tcp detect.score=0.5\n" +
 			"  segd camera set yard --user admin --password-file camera.secret\n" +
 			"  segd camera set yard detect=    # marks nothing by itself any more",
-		Args: cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			patch := map[string]any{}
-			if err := f.fill(std, patch, args[1:]); err != nil {
-				return err
-			}
-			if len(patch) == 0 {
-				return cli.Usage(fmt.Errorf("camera set: nothing to change; accepted: KEY=VALUE, --user or --detect"))
-			}
-			patch["name"] = args[0]
-			return f.to.send(cmd, std, patch, "changed", f.to.camera("").SetCamera)
-		},
-	}
-	f.register(cmd)
+	}, func(ctx context.Context, args []string) error {
+		patch := map[string]any{}
+		if err := f.fill(std, patch, args[1:]); err != nil {
+			return err
+		}
+		if len(patch) == 0 {
+			return cli.Usage(fmt.Errorf("camera set: nothing to change; accepted: KEY=VALUE, --user or --detect"))
+		}
+		patch["name"] = args[0]
+		return send(ctx, std, patch, "changed", f.to.camera("").SetCamera)
+	})
 	cmd.ValidArgsFunction = f.to.completeAdded(func(listed) bool { return true })
 	return cmd
 }
 
 func pauseCommand(std cli.Streams, use, short string, paused bool) *cobra.Command {
 	var to target
-	cmd := &cobra.Command{
+	cmd := to.command(&cobra.Command{
 		Use:     use + " NAME",
 		Short:   short,
 		Example: "  segd camera " + use + " yard",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return to.send(cmd, std, map[string]any{"name": args[0], "paused": paused}, use+"d", to.camera("").SetCamera)
-		},
-	}
-	to.flags(cmd)
+	}, func(ctx context.Context, args []string) error {
+		return send(ctx, std, map[string]any{"name": args[0], "paused": paused}, use+"d", to.camera("").SetCamera)
+	})
 	cmd.ValidArgsFunction = to.completeAdded(func(c listed) bool { return c.Paused != paused })
 	return cmd
 }
 
 func removeCommand(std cli.Streams) *cobra.Command {
 	var to target
-	cmd := &cobra.Command{
+	cmd := to.command(&cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a camera that was added to a running segd",
 		Long:    "With its objects. One of the configuration is removed there.",
 		Example: "  segd camera remove yard",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			if err := to.camera("").RemoveCamera(ctx, args[0]); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(std.Out, "%s: removed\n", args[0])
+	}, func(ctx context.Context, args []string) error {
+		if err := to.camera("").RemoveCamera(ctx, args[0]); err != nil {
 			return err
-		},
-	}
-	to.flags(cmd)
+		}
+		_, err := fmt.Fprintf(std.Out, "%s: removed\n", args[0])
+		return err
+	})
 	cmd.ValidArgsFunction = to.completeAdded(func(listed) bool { return true })
 	return cmd
 }
@@ -177,20 +165,18 @@ func (c listed) state() string {
 }
 
 // send asks for a change of a camera and says what that came to.
-func (t *target) send(cmd *cobra.Command, std cli.Streams, camera map[string]any, what string, ask func(context.Context, []byte) ([]byte, error)) error {
+func send(ctx context.Context, std cli.Streams, camera map[string]any, what string, ask func(context.Context, []byte) ([]byte, error)) error {
 	body, err := json.Marshal(camera)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := t.context(cmd)
-	defer cancel()
 	answer, err := ask(ctx, body)
 	if err != nil {
 		return err
 	}
-	var c listed
-	if err := json.Unmarshal(answer, &c); err != nil {
-		return fmt.Errorf("the answer %.100q: %w", answer, err)
+	c, err := decodeAnswer[listed](answer)
+	if err != nil {
+		return err
 	}
 	if !c.Kept {
 		what += ", until segd ends: it has no nats.store_dir to keep it in"
@@ -199,44 +185,29 @@ func (t *target) send(cmd *cobra.Command, std cli.Streams, camera map[string]any
 	return err
 }
 
+// cameraList is what segd lists.
+type cameraList struct{ Cameras []listed }
+
+func (l cameraList) print(out io.Writer) error {
+	if len(l.Cameras) == 0 {
+		_, err := fmt.Fprintln(out, "no cameras; segd camera add adds one")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSOURCE\tURL\tSTATE")
+	for _, c := range l.Cameras {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cli.Printable(c.Name), cli.Printable(c.Source), cli.Printable(c.URL), cli.Printable(c.state()))
+	}
+	return table.Flush()
+}
+
 func cameraListCommand(std cli.Streams) *cobra.Command {
-	var to target
-	var asJSON bool
-	cmd := &cobra.Command{
+	return answerCommand[cameraList](std, target{}, &cobra.Command{
 		Use:     "list",
 		Short:   "List the cameras of a running segd",
 		Long:    "Those of the configuration, and those that were added. No password is shown.",
 		Example: "  segd camera list\n  segd camera list --json",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			answer, err := to.camera("").ListCameras(ctx)
-			if err != nil {
-				return err
-			}
-			var list struct{ Cameras []listed }
-			if err := json.Unmarshal(answer, &list); err != nil {
-				return fmt.Errorf("the answer %.100q: %w", answer, err)
-			}
-			if asJSON {
-				return cli.WriteJSON(std.Out, json.RawMessage(answer))
-			}
-			if len(list.Cameras) == 0 {
-				_, err := fmt.Fprintln(std.Out, "no cameras; segd camera add adds one")
-				return err
-			}
-			table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "NAME\tSOURCE\tURL\tSTATE")
-			for _, c := range list.Cameras {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cli.Printable(c.Name), cli.Printable(c.Source), cli.Printable(c.URL), cli.Printable(c.state()))
-			}
-			return table.Flush()
-		},
-	}
-	to.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer, one JSON object")
-	return cmd
+	}, bus.Target.ListCameras)
 }
 
 // texts are the settings of a camera whose value is text, whatever it looks like.

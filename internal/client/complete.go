@@ -54,7 +54,7 @@ func (t *target) completeAdded(meant func(listed) bool) cobra.CompletionFunc {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 		defer cancel()
 		answer, err := t.camera("").ListCameras(ctx)
-		var list struct{ Cameras []listed }
+		var list cameraList
 		if err != nil || json.Unmarshal(answer, &list) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -2,8 +2,9 @@ package client
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli"
 )
 
@@ -39,67 +41,18 @@ func fleetCommand(std cli.Streams) *cobra.Command {
 }
 
 // fleetStatus is what a box tells of its fleet.
-type fleetStatus struct {
-	Box        string `json:"box"`
-	Plan       string `json:"plan"`
-	Publishing bool   `json:"publishing"`
-	Boxes      []struct {
-		Name     string            `json:"name"`
-		Page     string            `json:"page"`
-		Host     string            `json:"host"`
-		Labels   map[string]string `json:"labels"`
-		Alive    bool              `json:"alive"`
-		By       string            `json:"by"`
-		Capacity float64           `json:"capacity_fps"`
-		Load     float64           `json:"load_fps"`
-		Cameras  int               `json:"cameras"`
-		Most     int               `json:"max_cameras"`
-		Cordoned bool              `json:"cordoned"`
-		Drained  bool              `json:"drained"`
-	} `json:"boxes"`
-	Cameras []struct {
-		Name  string  `json:"name"`
-		Box   string  `json:"box"`
-		Fault string  `json:"fault"`
-		From  string  `json:"from"`
-		Why   string  `json:"why"`
-		Rate  float64 `json:"fps"`
-	} `json:"cameras"`
-}
+type fleetStatus struct{ fleet.Status }
 
 func fleetStatusCommand(std cli.Streams) *cobra.Command {
-	var to target
-	var asJSON bool
-	cmd := &cobra.Command{
+	return answerCommand[fleetStatus](std, target{what: "the fleet"}, &cobra.Command{
 		Use:     "status",
 		Short:   "List the boxes of a fleet and their cameras",
 		Example: "  segd fleet status\n  segd fleet status --json",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			answer, err := to.camera("").ShowFleet(ctx)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.WriteJSON(std.Out, json.RawMessage(answer))
-			}
-			var s fleetStatus
-			if err := json.Unmarshal(answer, &s); err != nil {
-				return fmt.Errorf("the answer %.100q: %w", answer, err)
-			}
-			return s.write(std)
-		},
-	}
-	to.flags(cmd)
-	cmd.Flags().Lookup("site").Usage = "site of the fleet"
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer, one JSON object")
-	return cmd
+	}, bus.Target.ShowFleet)
 }
 
-func (s *fleetStatus) write(std cli.Streams) error {
-	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+func (s fleetStatus) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) {
 		for i, c := range cells {
 			cells[i] = cli.Printable(cmp.Or(c, "–"))
@@ -135,7 +88,7 @@ func (s *fleetStatus) write(std cli.Streams) error {
 		if c.Rate > 0 {
 			rate = fmt.Sprintf("%.1f", c.Rate)
 		}
-		box, why := c.Box, c.Why
+		box, why := c.Box, string(c.Why)
 		if box == "" {
 			why = c.Fault
 		}
@@ -145,48 +98,35 @@ func (s *fleetStatus) write(std cli.Streams) error {
 }
 
 func orderCommand(std cli.Streams, name, short, done string, order bus.Kind, long string) *cobra.Command {
-	var to target
-	cmd := &cobra.Command{
+	to := target{what: "the fleet"}
+	return to.command(&cobra.Command{
 		Use:     name + " BOX",
 		Short:   short,
 		Long:    long,
 		Example: "  segd fleet " + name + " box-a",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			if err := to.camera("").OrderBox(ctx, args[0], order); err != nil {
-				return err
-			}
-			fmt.Fprintf(std.Out, "box %s is %s\n", cli.Printable(args[0]), done)
-			return nil
-		},
-	}
-	to.flags(cmd)
-	cmd.Flags().Lookup("site").Usage = "site of the fleet"
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		if err := to.camera("").OrderBox(ctx, args[0], order); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.Out, "box %s is %s\n", cli.Printable(args[0]), done)
+		return nil
+	})
 }
 
 func moveCommand(std cli.Streams) *cobra.Command {
-	var to target
-	cmd := &cobra.Command{
+	to := target{what: "the fleet"}
+	cmd := to.command(&cobra.Command{
 		Use:     "move CAMERA BOX",
 		Short:   "Have a box run a camera that another one runs",
 		Long:    "It goes on there with its objects. Returns once it runs there.",
 		Example: "  segd fleet move gate box-a",
-		Args:    cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			if err := to.camera("").MoveCamera(ctx, args[0], args[1]); err != nil {
-				return err
-			}
-			fmt.Fprintf(std.Out, "box %s runs camera %s\n", cli.Printable(args[1]), cli.Printable(args[0]))
-			return nil
-		},
-	}
-	to.flags(cmd)
+	}, func(ctx context.Context, args []string) error {
+		if err := to.camera("").MoveCamera(ctx, args[0], args[1]); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.Out, "box %s runs camera %s\n", cli.Printable(args[1]), cli.Printable(args[0]))
+		return nil
+	})
 	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
-	cmd.Flags().Lookup("site").Usage = "site of the fleet"
 	return cmd
 }

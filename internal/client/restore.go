@@ -24,7 +24,7 @@ import (
 func restoreCommand(std cli.Streams) *cobra.Command {
 	var to storeFlags
 	var replace bool
-	cmd := &cobra.Command{
+	cmd := to.command(&cobra.Command{
 		Use:   "restore FILE",
 		Short: "Have segd know what a file of segd backup has",
 		Long: "On this or another machine. A camera goes on with its objects, ids and names when it\n" +
@@ -38,14 +38,9 @@ func restoreCommand(std cli.Streams) *cobra.Command {
 			"key file there and restore again, or add the camera again with its password.",
 		Example: "  segd restore home.tar -c /etc/segd/segd.yaml\n" +
 			"  segd restore home.tar --cameras gate --replace",
-		Args: cli.Args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := to.to.context(cmd)
-			defer cancel()
-			return restore(ctx, std, &to, replace, args[0])
-		},
-	}
-	to.register(cmd, "file with the key of the cameras, made if it is in FILE alone")
+	}, "file with the key of the cameras, made if it is in FILE alone", func(ctx context.Context, args []string) error {
+		return restore(ctx, std, &to, replace, args[0])
+	})
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace what is newer, and other settings")
 	return cmd
 }

@@ -26,11 +26,10 @@ type storeFlags struct {
 	cameras []string
 }
 
-func (f *storeFlags) register(cmd *cobra.Command, key string) {
-	f.to.flags(cmd)
-	flags := cmd.Flags()
-	flags.Lookup("wait").DefValue = "1m0s"
+func (f *storeFlags) command(cmd *cobra.Command, key string, do func(ctx context.Context, args []string) error) *cobra.Command {
 	f.to.wait = time.Minute
+	f.to.command(cmd, do)
+	flags := cmd.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "configuration of a segd that does not run, to open its store itself")
 	flags.StringVar(&f.key, "key", "", key+" (default that of the configuration)")
 	flags.StringSliceVar(&f.cameras, "cameras", nil, "names of the cameras that are meant (default all)")
@@ -38,6 +37,7 @@ func (f *storeFlags) register(cmd *cobra.Command, key string) {
 		cmd.MarkFlagsMutuallyExclusive("config", name)
 	}
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flag is there
+	return cmd
 }
 
 // store is open until close.
