@@ -19,6 +19,8 @@ import (
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -276,6 +278,15 @@ func (cfg Config) Check() error {
 	return err
 }
 
+// Snapshots tells how each of several cameras does.
+func Snapshots(cameras []*Camera) []Snapshot {
+	snaps := make([]Snapshot, len(cameras))
+	for i, c := range cameras {
+		snaps[i] = c.Snapshot()
+	}
+	return snaps
+}
+
 // Name is the camera's name.
 func (c *Camera) Name() string { return c.cfg.Name }
 
@@ -354,7 +365,7 @@ var (
 
 // stopped is why ctx, that of Run, has ended.
 func stopped(ctx context.Context) error {
-	if why := context.Cause(ctx); errors.Is(why, errRemoved) || errors.Is(why, errReplaced) {
+	if why := context.Cause(ctx); errors.Is(why, set.ErrRemoved) || errors.Is(why, set.ErrReplaced) {
 		return why
 	}
 	return errStopped
@@ -362,7 +373,7 @@ func stopped(ctx context.Context) error {
 
 // faultless are the reasons to be down that nothing has failed for.
 func faultless(reason error) bool {
-	return slices.ContainsFunc([]error{errStopped, errEnded, errRemoved, errReplaced}, func(e error) bool { return errors.Is(reason, e) })
+	return slices.ContainsFunc([]error{errStopped, errEnded, set.ErrRemoved, set.ErrReplaced}, func(e error) bool { return errors.Is(reason, e) })
 }
 
 // repeat runs the stages until they end well.
@@ -398,9 +409,9 @@ func (c *Camera) repeat(ctx context.Context) {
 
 func (c *Camera) report(err error, wait time.Duration) {
 	c.log.Error("camera failed, starting it anew", keyError, err, keyPause, wait.Round(time.Millisecond))
-	var p *panicError
+	var p *guard.Panic
 	if errors.As(err, &p) {
-		c.log.Debug("where it failed", keyStack, string(p.stack))
+		c.log.Debug("where it failed", keyStack, string(p.Stack))
 	}
 }
 

@@ -506,15 +506,12 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 			}
 			return nil
 		}
-		set, err := NewSet(bad.cfg, good.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := set.Run(t.Context()); err != nil {
+		all := setOf(t, bad, good)
+		if err := all.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		camera := func(name string) *Camera {
-			c, err := set.Camera(name)
+			c, err := all.Camera(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -562,14 +559,11 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 		bad.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{Superpixels: 48}, model) }
 		var log strings.Builder
 		bad.cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		set, err := NewSet(bad.cfg, good.cfg)
-		if err != nil {
+		all := setOf(t, bad, good)
+		if err := all.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := set.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c, err := set.Camera("bad")
+		c, err := all.Camera("bad")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -584,7 +578,7 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 		if !strings.Contains(log.String(), "wildModel") {
 			t.Errorf("the log does not show where the model was:\n%s", &log)
 		}
-		if c, err = set.Camera("good"); err != nil {
+		if c, err = all.Camera("good"); err != nil {
 			t.Fatal(err)
 		}
 		if other := good.check(t, c); other.Published != 60 || other.Restarts != 0 {
@@ -945,26 +939,12 @@ func TestNewNamesEveryFault(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty config was accepted")
 	}
+	if (Config{Name: "gate"}).Check() == nil {
+		t.Error("Check finds nothing")
+	}
 	for _, want := range []string{"Site", "Open", "NewExtractor", "NewStepper", "Publisher"} {
 		if !strings.Contains(err.Error(), "Config."+want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
-	}
-}
-
-func TestSet(t *testing.T) {
-	a, b := newBench(t, "a", 1), newBench(t, "b", 1)
-	set, err := NewSet(a.cfg, b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := set.Camera("c"); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), `["a" "b"]`) {
-		t.Errorf("an unknown camera: %v", err)
-	}
-	if snaps := set.Snapshots(); len(snaps) != 2 || snaps[0].Camera != "a" || snaps[1].Camera != "b" {
-		t.Errorf("snapshots %+v", snaps)
-	}
-	if _, err := NewSet(a.cfg, a.cfg); err == nil {
-		t.Error("two cameras of one name were accepted")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
 )
 
 // Checkpoints keep what cameras know over a restart; *bus.Checkpoints does.
@@ -185,7 +186,7 @@ func (c *Camera) keep(ctx context.Context) {
 		}
 		begun := time.Now()
 		var size int
-		err := guard(func() (err error) {
+		err := guard.Call(func() (err error) {
 			size, err = c.save(ctx, p, k)
 			return err
 		})

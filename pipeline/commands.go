@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/tracker"
 )
 
@@ -183,7 +184,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}
 	defer p.Close()
 	var res *tracker.Result
-	if err := guard(func() (err error) {
+	if err := guard.Call(func() (err error) {
 		res, err = p.Run(ctx)
 		return err
 	}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
 )
@@ -154,7 +155,7 @@ func (s *stages) look(it *item, due bool) {
 	}
 	start := time.Now()
 	var found []features.Detection
-	err := guard(func() (err error) {
+	err := guard.Call(func() (err error) {
 		found, err = s.detector.Detect(nil, f.Pix, f.Width, f.Height, f.PixelAspect)
 		return err
 	})

@@ -1,4 +1,4 @@
-// Package pipeline is one camera's life, and the set of cameras.
+// Package pipeline is one camera's life. Package set runs cameras side by side.
 //
 // In go what a camera is made of (a source of frames, an extractor of scenes, a
 // stepper that tracks) and where results go (a publisher, a viewer, a meter);
@@ -27,10 +27,6 @@
 // over a restart. Objects with which the stages fail twice in a row are forgotten. No other camera sees
 // anything of a failure.
 //
-// The cameras of a Set may be changed while it runs: Set.Change ends those that go, answers
-// who waits for them, and builds one that replaces another after that has ended.
-//
-// Camera.Run and Set.Run block; when their context ends they stop the source,
-// finish the frames in hand and return. Every other method may be called from
-// any goroutine.
+// Camera.Run blocks; when its context ends it stops the source, finishes the frames in hand, answers
+// who waits, and returns. Every other method may be called from any goroutine.
 package pipeline

@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -42,7 +43,7 @@ func (c *Camera) restore(ctx context.Context) {
 	}
 	for _, data := range kept {
 		c.turn <- struct{}{} // whoever sets zones may be there already
-		err := guard(func() error { return c.restoreFrom(data, short, time.Now()) })
+		err := guard.Call(func() error { return c.restoreFrom(data, short, time.Now()) })
 		<-c.turn
 		if err != nil {
 			c.refuseCheckpoint(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/tracker"
 )
 
@@ -27,28 +27,6 @@ const scenesKept = 3
 
 // errStages is the cause by which failed stages stop their source.
 var errStages = errors.New("pipeline: a stage failed")
-
-// panicError is a panic turned into an error.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// guard calls f and returns its error, or its panic as one.
-func guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p := &panicError{value: v, stack: debug.Stack()}
-			if m, ok := v.(*features.Panic); ok { // of another goroutine
-				p.value, p.stack = m.Value, m.Stack
-			}
-			err = p
-		}
-	}()
-	return f()
-}
 
 // stages is one life of a camera's stages, from their making to their end.
 type stages struct {
@@ -89,7 +67,7 @@ func (c *Camera) once(ctx context.Context) error {
 			s.step.Close()
 		}
 	}()
-	if err := guard(s.build); err != nil {
+	if err := guard.Call(s.build); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -106,7 +84,7 @@ func (c *Camera) once(ctx context.Context) error {
 	running.Go(func() {
 		defer close(s.ready)
 		defer func() { <-c.turn }()
-		if err := guard(func() error { return s.recall(ctx, next) }); err != nil && ctx.Err() == nil {
+		if err := guard.Call(func() error { return s.recall(ctx, next) }); err != nil && ctx.Err() == nil {
 			s.fail(StageTrack, err)
 		}
 		plan := s.step.Plan(features.Plan{})
@@ -122,7 +100,7 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
 	c.notes.rebase(c.seqBase)
-	err := guard(func() error { return s.source.Run(sourceCtx, s.accept) })
+	err := guard.Call(func() error { return s.source.Run(sourceCtx, s.accept) })
 	s.boxes[StageFeatures].close()
 	running.Wait()
 	c.turn <- struct{}{}
@@ -212,7 +190,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 			return
 		}
 		it.began[stage] = time.Now()
-		err := guard(func() error { return do(it) })
+		err := guard.Call(func() error { return do(it) })
 		it.ended[stage] = time.Now()
 		// Whoever waits for a core comes after this frame's next stage, and after the next frame
 		// that is computed half.
@@ -232,7 +210,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		err = fmt.Errorf("pipeline: %s: frame %d: %w", stage, it.seq, err)
 		s.failed(stage, it, err)
 		failures++
-		var p *panicError
+		var p *guard.Panic
 		if failures == maxFailures || errors.As(err, &p) {
 			s.fail(stage, err)
 			return

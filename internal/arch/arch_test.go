@@ -97,10 +97,10 @@ var plan = map[string]room{
 	"mqtt":                    {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/pause"}, modules: []string{paho, protobuf}, tests: []string{"internal/freeport", "internal/keypair/keypairtest", "internal/netfault", "internal/waitfor", mochi}},
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
-	"cameras":                 {internal: []string{"annotation", "bus", "bus/segdv1", "config", "ingest", "internal/cli", "internal/configured", "internal/limit", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "onvif", "pipeline", "web", "zones"}, modules: []string{xsync}, tests: []string{"features", "internal/cli/clitest", "onvif/onviftest", "tracker", schema}},
+	"cameras":                 {internal: []string{"annotation", "bus", "bus/segdv1", "config", "ingest", "internal/cli", "internal/configured", "internal/limit", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "onvif", "pipeline", "pipeline/set", "web", "zones"}, modules: []string{xsync}, tests: []string{"features", "internal/cli/clitest", "onvif/onviftest", "tracker", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/nearest", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
-	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "pipeline/internal/rolling", "track", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
+	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "pipeline/internal/guard", "pipeline/internal/rolling", "pipeline/set", "track", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"deploy":                  {},
 	"demo":                    {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"internal/waitfor"}},
 	"examples":                {tests: []string{"bus/segdv1", protobuf}},
@@ -138,11 +138,13 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
 	"onvif/onviftest":              {modules: []string{digest}},
+	"pipeline/internal/guard":      {internal: []string{"features"}, without: numbersOnly},
+	"pipeline/set":                 {internal: []string{"pipeline/internal/guard"}, without: numbersOnly},
 	"pipeline/internal/rolling":    {modules: []string{hdr}, without: numbersOnly},
 
 	// The laboratory, a module of its own: nothing else may import it.
