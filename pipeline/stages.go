@@ -9,10 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/mailbox"
 	"github.com/segd/segd/tracker"
 )
 
@@ -28,13 +30,33 @@ const scenesKept = 3
 // errStages is the cause by which failed stages stop their source.
 var errStages = errors.New("pipeline: a stage failed")
 
+// item is a frame on its way through the stages. Whoever holds it owns one
+// reference to the frame, and the scene.
+type item struct {
+	frame *ingest.Frame
+	seq   uint64        // frame.Seq, going on where the stages before a restart ended
+	pts   time.Duration // likewise
+	note  *request      // annotation of exactly this frame, or nil
+	scene *features.Scene
+	masks *segdv1.MaskFrame
+	core  bool // whether it has one, which goes on with it
+
+	began, ended [Stages]time.Time // its time in each stage
+}
+
+// Pinned tells whether it must not be replaced by a newer one.
+func (it *item) Pinned() bool { return it.note != nil }
+
+// Cored tells whether it has a core.
+func (it *item) Cored() bool { return it.core }
+
 // stages is one life of a camera's stages, from their making to their end.
 type stages struct {
 	c       *Camera
 	source  Source
 	extract Extractor
 	step    Stepper
-	boxes   [Stages]*mailbox
+	boxes   [Stages]*mailbox.Box[*item]
 	scenes  chan *features.Scene // unused ones
 	earlier remaker
 	holds   map[hold]time.Time // until when
@@ -101,7 +123,7 @@ func (c *Camera) once(ctx context.Context) error {
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
 	c.notes.rebase(c.seqBase)
 	err := guard.Call(func() error { return s.source.Run(sourceCtx, s.accept) })
-	s.boxes[StageFeatures].close()
+	s.boxes[StageFeatures].Close()
 	running.Wait()
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
@@ -132,7 +154,7 @@ func (c *Camera) once(ctx context.Context) error {
 
 func (s *stages) build() (err error) {
 	for stage := range s.boxes {
-		s.boxes[stage] = newMailbox(func(it *item) { s.dropped(Stage(stage), it) })
+		s.boxes[stage] = mailbox.New(func(it *item) { s.dropped(Stage(stage), it) })
 	}
 	if s.extract, err = s.c.cfg.NewExtractor(); err != nil {
 		return fmt.Errorf("pipeline: features: %w", err)
@@ -151,7 +173,7 @@ func (s *stages) build() (err error) {
 	}
 	s.step = step
 	o := s.c.observer()
-	o.Behind = s.boxes[StageFeatures].waiting
+	o.Behind = s.boxes[StageFeatures].Unread
 	if s.source, err = s.c.cfg.Open(o); err != nil {
 		return fmt.Errorf("pipeline: source: %w", err)
 	}
@@ -170,13 +192,13 @@ func (s *stages) accept(f *ingest.Frame) {
 		c.cfg.Meter.Damaged()
 	}
 	it.note = c.notes.claim(it.seq, !f.Damaged)
-	s.boxes[StageFeatures].put(it)
+	s.boxes[StageFeatures].Put(it)
 }
 
 // run is a stage's goroutine.
 func (s *stages) run(stage Stage, do func(*item) error) {
 	if stage+1 < Stages {
-		defer func() { s.boxes[stage+1].close() }()
+		defer func() { s.boxes[stage+1].Close() }()
 	}
 	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
 	defer faults.flush()
@@ -195,8 +217,8 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		// Whoever waits for a core comes after this frame's next stage, and after the next frame
 		// that is computed half.
 		switch {
-		case err == nil && stage == StageFeatures && s.boxes[StageTrack].awaited():
-		case err == nil && stage == StageTrack && s.boxes[StageTrack].waiting():
+		case err == nil && stage == StageFeatures && s.boxes[StageTrack].Awaited():
+		case err == nil && stage == StageTrack && s.boxes[StageTrack].Unread():
 			core, it.core = true, false
 		default:
 			s.free(it)
@@ -225,16 +247,16 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 //
 // core is whether the caller has a core for it already, and so may the frame.
 func (s *stages) next(stage Stage, core bool) (it *item, ok bool) {
-	since, has, ok := s.boxes[stage].wait()
+	since, has, ok := s.boxes[stage].Wait()
 	if stage == StageFeatures {
-		s.boxes[StageTrack].drain()
+		s.boxes[StageTrack].Drain()
 	}
 	if ok && !has && !core {
 		s.c.cfg.Cores.Acquire(stage == StageTrack, since)
 		core = true
 	}
 	if ok {
-		it, ok = s.boxes[stage].take() // unless others have failed meanwhile
+		it, ok = s.boxes[stage].Take() // unless others have failed meanwhile
 	}
 	switch {
 	case core && !(ok && !it.core):
@@ -259,7 +281,7 @@ func (s *stages) pass(stage Stage, it *item) {
 		s.release(it)
 		return
 	}
-	s.boxes[stage+1].put(it)
+	s.boxes[stage+1].Put(it)
 }
 
 // fail ends all stages; the first failure is the one that is reported.
@@ -271,7 +293,7 @@ func (s *stages) fail(in Stage, err error) {
 	s.mu.Unlock()
 	s.cancel(errStages)
 	for _, box := range s.boxes {
-		box.abort()
+		box.Abort()
 	}
 }
 
