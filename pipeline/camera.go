@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
@@ -182,7 +183,7 @@ type Camera struct {
 	cfg    Config
 	log    *slog.Logger
 	stats  stats
-	notes  requests
+	notes  pending.Queue
 	memory memory
 	events eventQueue
 	ran    atomic.Bool

@@ -163,7 +163,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 // annotation.ErrFrame), ErrBusy, ErrDown or what ended ctx.
 func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1.MaskFrame, error) {
 	if err := noPicture(a); err != nil {
-		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		return nil, fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, ErrAnnotate, err)
 	}
 	select {
 	case c.previews <- struct{}{}:

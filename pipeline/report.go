@@ -76,7 +76,7 @@ func (s *stages) label(ctx context.Context, r *report) error {
 	d := s.decide(r)
 	marks := d.Annotation
 	if r.note != nil {
-		marks = r.note.annotation
+		marks = r.note.Annotation
 		err = s.c.newest.table().Admit(marks)
 	}
 	step := func(a *annotation.Annotation) {
@@ -138,12 +138,12 @@ func (s *stages) conclude(r *report) {
 	c := s.c
 	var edits []objects.Edit
 	if r.note != nil {
-		edits = append(edits, objects.Annotate{By: r.note.annotation, Seq: r.seq, Time: r.pts})
+		edits = append(edits, objects.Annotate{By: r.note.Annotation, Seq: r.seq, Time: r.pts})
 	}
 	var told []objects.Event
 	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts})...)
 	if r.marked = r.note != nil; r.marked {
-		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.annotation)...)
+		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation)...)
 	}
 	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
 	s.plan.Store(&plan)

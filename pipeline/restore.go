@@ -136,7 +136,7 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	// What no picture shows, and no track, cannot be found.
 	table, _ = table.Apply(objects.Recall{Known: m.objects()})
 	if c.unchanged(cp) { // what it marks has been followed since
-		c.notes.dropConfigured()
+		c.notes.DropConfigured()
 	} else {
 		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
 	}
@@ -182,7 +182,7 @@ func (c *Camera) catchUp(f *ingest.Frame) {
 	away := min(max(0, f.Received.Sub(r.last)), longestAway)
 	c.seqBase += max(1, uint64(math.Round(away.Seconds()*r.fps))) - 1
 	c.ptsBase += away
-	c.notes.rebase(c.seqBase)
+	c.notes.Rebase(c.seqBase)
 }
 
 // unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/mailbox"
+	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/tracker"
 )
 
@@ -34,9 +35,9 @@ var errStages = errors.New("pipeline: a stage failed")
 // reference to the frame, and the scene.
 type item struct {
 	frame *ingest.Frame
-	seq   uint64        // frame.Seq, going on where the stages before a restart ended
-	pts   time.Duration // likewise
-	note  *request      // annotation of exactly this frame, or nil
+	seq   uint64           // frame.Seq, going on where the stages before a restart ended
+	pts   time.Duration    // likewise
+	note  *pending.Request // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
 	core  bool // whether it has one, which goes on with it
@@ -121,7 +122,7 @@ func (c *Camera) once(ctx context.Context) error {
 		running.Go(func() { s.run(stage, do) })
 	}
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
-	c.notes.rebase(c.seqBase)
+	c.notes.Rebase(c.seqBase)
 	err := guard.Call(func() error { return s.source.Run(sourceCtx, s.accept) })
 	s.boxes[StageFeatures].Close()
 	running.Wait()
@@ -191,7 +192,7 @@ func (s *stages) accept(f *ingest.Frame) {
 		c.stats.with(func(s *Snapshot) { s.Damaged++ })
 		c.cfg.Meter.Damaged()
 	}
-	it.note = c.notes.claim(it.seq, !f.Damaged)
+	it.note = c.notes.Claim(it.seq, !f.Damaged)
 	s.boxes[StageFeatures].Put(it)
 }
 
@@ -357,8 +358,8 @@ func (s *stages) features(it *item) error {
 	}
 	plan.PixelAspect = it.frame.PixelAspect
 	switch {
-	case it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq):
-		plan = tracker.PlanFor(plan, it.note.annotation)
+	case it.note != nil && (it.note.Annotation.Frame == nil || *it.note.Annotation.Frame == it.seq):
+		plan = tracker.PlanFor(plan, it.note.Annotation)
 		s.plan.Store(&plan) // what comes until it is labelled shows all, too
 	default:
 		plan = s.whole.Plan(plan, due)

@@ -100,7 +100,7 @@ var plan = map[string]room{
 	"cameras":                 {internal: []string{"annotation", "bus", "bus/segdv1", "config", "ingest", "internal/cli", "internal/configured", "internal/limit", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "onvif", "pipeline", "pipeline/set", "web", "zones"}, modules: []string{xsync}, tests: []string{"features", "internal/cli/clitest", "onvif/onviftest", "tracker", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/nearest", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
-	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "pipeline/internal/guard", "pipeline/internal/mailbox", "pipeline/internal/rolling", "pipeline/set", "track", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
+	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "pipeline/internal/guard", "pipeline/internal/mailbox", "pipeline/internal/pending", "pipeline/internal/rolling", "pipeline/set", "track", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"deploy":                  {},
 	"demo":                    {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"internal/waitfor"}},
 	"examples":                {tests: []string{"bus/segdv1", protobuf}},
@@ -145,6 +145,7 @@ var plan = map[string]room{
 	"onvif/onviftest":              {modules: []string{digest}},
 	"pipeline/internal/guard":      {internal: []string{"features"}, without: numbersOnly},
 	"pipeline/internal/mailbox":    {without: numbersOnly},
+	"pipeline/internal/pending":    {internal: []string{"annotation", "bus/segdv1"}, without: numbersOnly},
 	"pipeline/set":                 {internal: []string{"pipeline/internal/guard"}, without: numbersOnly},
 	"pipeline/internal/rolling":    {modules: []string{hdr}, without: numbersOnly},
 
