@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 )
 
@@ -81,7 +82,7 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 		case objects.NotFollowed:
 			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
 		}
-		events = append(events, objectEvent(ev, seq))
+		events = append(events, message.OfObject(ev, seq))
 	}
 	if len(gone) > 0 {
 		c.memory.change(func(known *annotation.Object) bool { return !slices.Contains(gone, known.ID) })
@@ -194,6 +195,6 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	return &segdv1.MaskFrame{
 		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq, Epoch: c.epoch.Load(),
 		Width: int32(res.Width), Height: int32(res.Height),
-		Objects: masks(res, table),
+		Objects: message.Objects(res, table),
 	}, nil
 }

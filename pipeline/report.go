@@ -7,12 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 )
 
@@ -148,11 +151,11 @@ func (s *stages) conclude(r *report) {
 	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
 	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())
-	r.masks = maskFrame(c.cfg.Site, c.cfg.Name, r.item, r.result, r.table)
-	r.masks.Epoch, r.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
+	r.masks = message.Masks(r.frame, r.pts, r.scene, r.result, r.table)
+	r.masks.Site, r.masks.Camera, r.masks.Epoch, r.masks.Lease = c.cfg.Site, c.cfg.Name, c.epoch.Load(), c.cfg.Lease.Token()
 	s.recycle(r.item)
 	r.published = time.Now()
-	stamp(r.masks, r.published)
+	r.masks.PublishTime = timestamppb.New(r.published)
 	if c.memory.use() {
 		r.events = append(r.events, c.acceptance(r.seq, ""))
 	}
