@@ -128,7 +128,7 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	if err != nil {
 		return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
-	c.memory.configured(a, bgr)
+	c.memory.Configure(a, bgr)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (c *Camera) giveUp(it *item, err error) {
 	}
 	it.note = nil
 	if r.Configured {
-		c.memory.configured(r.Annotation, bytes.Clone(it.frame.Pix))
+		c.memory.Configure(r.Annotation, bytes.Clone(it.frame.Pix))
 		return
 	}
 	c.emit(time.Now(), c.reject(r, err))
@@ -202,7 +202,7 @@ func (c *Camera) annotated(a *annotation.Annotation, masks *segdv1.MaskFrame) *s
 		out.Sequence = *a.Frame // it may have passed
 	}
 	for _, o := range masks.Objects {
-		k := indexOf(a, o.Id)
+		k := slices.IndexFunc(a.Objects, func(of annotation.Object) bool { return of.ID == o.Id })
 		if k < 0 {
 			continue
 		}
@@ -212,11 +212,6 @@ func (c *Camera) annotated(a *annotation.Annotation, masks *segdv1.MaskFrame) *s
 		}
 	}
 	return out
-}
-
-// indexOf is an object's place among those a names, or -1.
-func indexOf(a *annotation.Annotation, id uint32) int {
-	return slices.IndexFunc(a.Objects, func(o annotation.Object) bool { return o.ID == id })
 }
 
 // whyEmpty says why object k of a may have no mask, and what helps.

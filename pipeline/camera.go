@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
@@ -184,7 +185,7 @@ type Camera struct {
 	log    *slog.Logger
 	stats  stats
 	notes  pending.Queue
-	memory memory
+	memory *memory.Memory
 	events eventQueue
 	ran    atomic.Bool
 	newest newest
@@ -198,6 +199,11 @@ type Camera struct {
 	previews chan struct{}
 
 	lookFaults lookFaults
+
+	// Of whoever has the turn: what the tracker knew besides the pictures, lately, nil for nothing; and how many
+	// stages in a row have failed soon after they learnt the objects again.
+	known    *tracker.Snapshot
+	failures int
 
 	epoch          atomic.Uint64
 	keeper         keeper
@@ -253,7 +259,7 @@ func New(cfg Config) (*Camera, error) {
 		cfg.MaxBackoff = 30 * time.Second
 	}
 	c := &Camera{
-		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),
+		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
 		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
 	}

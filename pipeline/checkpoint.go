@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/memory"
 )
 
 // Checkpoints keep what cameras know over a restart; *bus.Checkpoints does.
@@ -146,8 +147,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
 		c.capturedWhole = c.captured
 	}
-	known := s.step.Snapshot()
-	c.memory.setTracker(known)
+	c.known = s.step.Snapshot()
 	if c.cfg.Checkpoints == nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 	k := &capture{short: !whole, masks: masks, Checkpoint: checkpoint.Checkpoint{
 		Camera: c.cfg.Name, Epoch: c.epoch.Load(), FPS: c.Snapshot().FPSIn, Time: frame.Received,
 		Sequence: masks.Sequence, PTS: time.Duration(masks.PtsNs), Configured: c.configuredHash, ConfiguredZones: c.zones.configured,
-		Objects: c.newest.table(), Tracks: &tracks, Tracker: known, Zones: c.zones.watcher.Snapshot(),
+		Objects: c.newest.table(), Tracks: &tracks, Tracker: c.known, Zones: c.zones.watcher.Snapshot(),
 	}}
 	if k.short {
 		frame.Release()
@@ -225,17 +225,15 @@ var errUnleased = errors.New("pipeline: the lease of this camera is not valid no
 
 // addPictures adds the pictures that the objects are remembered by, and k's own.
 func (c *Camera) addPictures(p *encoder, k *capture) (err error) {
-	for _, s := range c.memory.scenes() {
-		if s.json == nil {
-			if s.json, err = p.encode(s.annotation, s.bgr); err != nil {
-				return err
-			}
-			c.memory.encoded(s)
+	for _, s := range c.memory.Marked() {
+		json, err := s.JSON(p.encode)
+		if err != nil {
+			return err
 		}
-		k.Marked = append(k.Marked, s.json)
+		k.Marked = append(k.Marked, json)
 	}
-	if last := shown(k.masks, k.Objects, nil, true); last != nil {
-		k.Last, err = p.encode(last.annotation, k.picture.Pix)
+	if last := memory.Shown(k.masks, k.Objects, nil, true); last != nil {
+		k.Last, err = p.encode(last.Annotation, k.picture.Pix)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 		events = append(events, message.OfObject(ev, seq))
 	}
 	if len(gone) > 0 {
-		c.memory.change(func(known *annotation.Object) bool { return !slices.Contains(gone, known.ID) })
+		c.memory.Forget(gone)
 	}
 	return events
 }

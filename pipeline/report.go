@@ -156,7 +156,7 @@ func (s *stages) conclude(r *report) {
 	s.recycle(r.item)
 	r.published = time.Now()
 	r.masks.PublishTime = timestamppb.New(r.published)
-	if c.memory.use() {
+	if c.memory.Use() {
 		r.events = append(r.events, c.acceptance(r.seq, ""))
 	}
 	c.newest.keep(r.item, r.table)

@@ -142,13 +142,17 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	c.stages = nil
 	events := c.edit(c.newest.sequence(), objects.RemoveAll{Automatic: true, Reason: "the camera's stages ended; what is there is found anew"})
-	c.rememberLast()
+	if last := c.newestScene(); last != nil { // else it is what stages saw that ended before
+		c.memory.SetLast(last)
+	}
 	c.emit(time.Now(), append(events, c.edit(0, objects.Lose{Reason: "the camera's stages ended"})...)...)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
-	case !soon:
-		c.memory.recovered()
-	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{} && c.memory.failed():
-		c.forgetAll(err)
+	case !soon: // what they learnt is not at fault
+		c.failures = 0
+	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{}:
+		if c.failures++; c.failures >= maxFailedRecalls {
+			c.forgetAll(err)
+		}
 	}
 	return err
 }
