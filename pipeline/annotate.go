@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/pending"
 )
 
@@ -132,31 +133,28 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	return nil
 }
 
-// resolve answers the annotation of it, if it has one that is unanswered, with what its masks show, and returns what
-// there is to be told of that.
-func (c *Camera) resolve(it *item) []*segdv1.Event {
-	r := it.note
-	if r == nil {
+// resolve answers the annotation of r, if it has one, with what its masks show, and returns what there is to be told
+// of that.
+func (c *Camera) resolve(r *report) []*segdv1.Event {
+	note := r.note
+	if note == nil {
 		return nil
 	}
-	out := c.annotated(r.Annotation, it.masks)
+	out := c.annotated(note.Annotation, r.masks)
 	doubt := ""
-	if r.Configured && !c.cfg.AnnotationFits {
+	if note.Configured && !c.cfg.AnnotationFits {
 		doubt = unfitted
 		c.log.Warn("annotation of the configuration: "+doubt, keySeq, out.Sequence)
 	}
 	events := []*segdv1.Event{c.acceptance(out.Sequence, doubt)}
+	var unseen []objects.Event
 	for _, w := range out.Warnings {
-		c.log.Warn("object not followed: "+w.Message, keyObject, w.ObjectId)
-		o := out.Objects[slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })]
-		events = append(events, &segdv1.Event{
-			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: out.MasksSequence,
-			Message: w.Message, Extent: o.Extent,
-		})
+		o, _ := r.table.Get(w.ObjectId)
+		unseen = append(unseen, objects.Event{Kind: objects.NotFollowed, Object: o, Message: w.Message})
 	}
-	r.Accept(out)
-	it.note = nil
-	return events
+	note.Accept(out)
+	r.note = nil
+	return append(events, c.heed(unseen, r.seq)...)
 }
 
 // unfitted is what to know of an annotation that was put on a live frame as it came.

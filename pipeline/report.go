@@ -161,14 +161,9 @@ func (s *stages) conclude(r *report) {
 	}
 	c.newest.keep(r.item, r.table)
 	c.remember(r.marked)
-	r.events = append(r.events, c.resolve(r.item)...) // whoever is told that it was accepted finds its objects
-	late := slices.IndexFunc(told, func(ev objects.Event) bool { return ev.Kind == objects.NotFollowed })
-	if late < 0 {
-		late = len(told)
-	}
-	r.events = append(r.events, c.heed(told[:late], r.seq)...)
+	r.events = append(r.events, c.resolve(r)...) // whoever is told that it was accepted finds its objects
+	r.events = append(r.events, c.heed(told, r.seq)...)
 	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
-	r.events = append(r.events, c.heed(told[late:], r.seq)...)
 }
 
 // publish tells the meter and the bus of r.
