@@ -19,15 +19,6 @@ import (
 	"github.com/segd/segd/pipeline/internal/memory"
 )
 
-// Checkpoints keep what cameras know over a restart; *bus.Checkpoints does.
-type Checkpoints interface {
-	// Save keeps a checkpoint of a camera, or a short one. The one before stays until it is whole.
-	Save(ctx context.Context, camera string, data []byte, short bool) error
-	// Load returns what is kept of a camera: the newest short one, and the others, the newest first; nil for
-	// what there is and cannot be read. Nothing is no error.
-	Load(ctx context.Context, camera string) (short []byte, all [][]byte, err error)
-}
-
 const (
 	// captureEvery is how often what changes with every frame is kept. The newest picture
 	// is after each command, wholeFirst later, when there is something to be known of what was marked, and then

@@ -17,14 +17,6 @@ import (
 	"github.com/segd/segd/zones"
 )
 
-// Detector finds things in pictures, in place of the feature model; *dnn.Detector is one. It is used by one goroutine
-// of the camera.
-type Detector interface {
-	// Detect writes what it finds to dst from its beginning, the best scores first. A pixel is meant to be seen
-	// pixelAspect times as wide as high.
-	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
-}
-
 // Detect says what a camera marks by itself of what is detected. Without Classes that is nothing.
 type Detect struct {
 	Classes    []string      // names of the model's, or the detector's
