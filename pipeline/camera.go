@@ -154,7 +154,8 @@ func New(cfg Config) (*Camera, error) {
 	}
 	c := &Camera{
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
-		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
+		events: eventQueue{events: make(chan *segdv1.Event, maxEvents)},
+		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
@@ -235,7 +236,11 @@ func (c *Camera) Run(ctx context.Context) error {
 		return fmt.Errorf("pipeline: camera %s: Run was called twice", c.cfg.Name)
 	}
 	var helpers sync.WaitGroup
-	helpers.Go(func() { c.events.deliver(c.publishEvent) })
+	helpers.Go(func() {
+		for ev := range c.events.events {
+			c.publishEvent(ev)
+		}
+	})
 	if moved := c.cfg.Lease.Moved(); moved != "" {
 		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
 	}
