@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/pipeline/set"
@@ -100,7 +101,7 @@ type Camera struct {
 	failures int
 
 	epoch          atomic.Uint64
-	keeper         keeper
+	keeper         *keeper.Keeper
 	captured       time.Time // the last time; this and the next two are of whoever has the turn
 	capturedWhole  time.Time
 	wholeIn        time.Duration // after that
@@ -156,7 +157,7 @@ func New(cfg Config) (*Camera, error) {
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
 		events: eventQueue{events: make(chan *segdv1.Event, maxEvents)},
 		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
-		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
+		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid),
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.stats.snap.Camera = cfg.Name
@@ -252,7 +253,7 @@ func (c *Camera) Run(ctx context.Context) error {
 
 	c.repeat(ctx)
 
-	c.keeper.close()
+	c.keeper.Close()
 	keeping.Wait()
 	c.refuse()
 	c.newest.drop()

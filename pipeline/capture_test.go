@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/tracker"
 )
@@ -49,8 +50,8 @@ func TestLastIsKeptAtOnce(t *testing.T) {
 		}
 		before := time.Now()
 		stop()
-		if took := time.Since(before); took >= saveLeast/2 {
-			t.Errorf("it ends in %v; want no pause of %v", took, saveLeast)
+		if took := time.Since(before); took >= keeper.SaveLeast/2 {
+			t.Errorf("it ends in %v; want no pause of %v", took, keeper.SaveLeast)
 		}
 	})
 }

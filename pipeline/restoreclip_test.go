@@ -197,7 +197,7 @@ func BenchmarkCapture(b *testing.B) {
 				}
 			})
 		}
-		c.keeper.take().drop()
+		c.keeper.Take().Drop()
 		c.newest.drop()
 		s.step.Close()
 	}
