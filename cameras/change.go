@@ -64,9 +64,9 @@ type change struct {
 	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
 	before, next *config.Config // with those that this segd runs
 	diff         config.Difference
-	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
-	moves        []string                          // cameras of which nothing but the zones and lines are others
-	abandon      func() error                      // gives back what was taken for it, if it is not applied
+	build        map[string]func() (*pipeline.Camera, error) // of the cameras that are new or built anew
+	moves        []string                                    // cameras of which nothing but the zones and lines are others
+	abandon      func() error                                // gives back what was taken for it, if it is not applied
 }
 
 // prepare makes ready for the cameras of k with these settings, as far as this segd runs them, in place of those that it
@@ -78,7 +78,7 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 	before, next := m.ran, m.here(&wanted)
 	c := &change{
 		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next),
-		build: map[string]func() pipeline.Config{},
+		build: map[string]func() (*pipeline.Camera, error){},
 	}
 	builds := append(m.anew(next), c.diff.Added...)
 	for _, cam := range c.diff.Changed {
@@ -111,9 +111,9 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 		}
 		n := len(c.build)
 		one := func() pipeline.Config { return m.host.Camera(n, cam, marks[cam.Name], m.leases[cam.Name]) }
-		c.build[cam.Name] = func() pipeline.Config {
+		c.build[cam.Name] = func() (*pipeline.Camera, error) {
 			m.host.Removed(cam.Name) // what the one before it had
-			return one()
+			return pipeline.New(one())
 		}
 		if err := one().Check(); err != nil {
 			faults = append(faults, &SettingError{fmt.Sprintf("cameras[%d]", i), err})

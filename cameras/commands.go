@@ -11,13 +11,14 @@ import (
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/web"
 	"github.com/segd/segd/zones"
 )
 
 // Commands answers the API and the bus: it takes requests to their camera, and the
 // errors back as both understand them.
-type Commands struct{ set *pipeline.Set }
+type Commands struct{ set *set.Set[*pipeline.Camera] }
 
 // Commands answers for the cameras that run.
 func (m *Manager) Commands() Commands { return Commands{m.set} }
@@ -132,7 +133,7 @@ func refusal(err error) error {
 		is     error
 		status int
 	}{
-		{pipeline.ErrUnknownCamera, http.StatusNotFound},
+		{set.ErrUnknown, http.StatusNotFound},
 		{pipeline.ErrUnknownObject, http.StatusNotFound},
 		{pipeline.ErrFrame, http.StatusNotFound},
 		{annotation.ErrFrame, http.StatusConflict},

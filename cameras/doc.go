@@ -2,7 +2,7 @@
 //
 // Cameras come from the configuration file, are added over HTTP or NATS while segd runs (and kept, encrypted, in a
 // bucket of the NATS server), or are given to a box of a fleet with a lease. In go a configuration, requests to add,
-// change and remove cameras, reloads of the configuration, and leases. Out come the changes of a pipeline.Set: a
+// change and remove cameras, reloads of the configuration, and leases. Out come the changes of a set.Set: a
 // Manager prepares a change, tries everything that may fail, and only then applies it, so that a refused change has
 // changed nothing and cameras that stay notice nothing. What a camera is made of, and who has to hear of changes, is
 // the Host's.

@@ -260,8 +260,8 @@ func keyFile(t *testing.T) string {
 func (r *running) runs(want ...string) {
 	r.t.Helper()
 	var got []string
-	for _, s := range r.Running().Snapshots() {
-		got = append(got, s.Camera)
+	for _, c := range r.Running().Cameras() {
+		got = append(got, c.Name())
 	}
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()

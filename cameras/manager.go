@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 )
 
 // Config is what a Manager is made of. Host and Logger are required.
@@ -62,7 +63,7 @@ type Manager struct {
 	base   string
 	shared bool
 	log    *slog.Logger
-	set    *pipeline.Set
+	set    *set.Set[*pipeline.Camera]
 
 	current atomic.Pointer[config.Config] // what runs, in a fleet on any box; only apply sets it
 	known   atomic.Pointer[known]         // whoever has the turn sets it
@@ -78,8 +79,7 @@ type Manager struct {
 
 // New returns a Manager of no cameras. Whoever changes them waits until Start has returned.
 func New(cfg Config) *Manager {
-	set, _ := pipeline.NewSet() // of no cameras, none of which can be wrong
-	m := &Manager{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set, turn: semaphore.NewWeighted(1)}
+	m := &Manager{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set.New[*pipeline.Camera](), turn: semaphore.NewWeighted(1)}
 	m.current.Store(&config.Config{})
 	m.known.Store(&known{})
 	m.turn.TryAcquire(1)
@@ -87,7 +87,7 @@ func New(cfg Config) *Manager {
 }
 
 // Running is the cameras that run, or will once its Run is called.
-func (m *Manager) Running() *pipeline.Set { return m.set }
+func (m *Manager) Running() *set.Set[*pipeline.Camera] { return m.set }
 
 // Settings are those that segd runs with, and all cameras, in a fleet those of other boxes too. They are not changed.
 func (m *Manager) Settings() *config.Config { return m.current.Load() }
@@ -105,7 +105,7 @@ func (m *Manager) takeTurn(ctx context.Context) error {
 	}
 	if m.over {
 		m.turn.Release(1)
-		return pipeline.ErrSetEnded
+		return set.ErrEnded
 	}
 	return nil
 }

@@ -363,8 +363,8 @@ func TestAssign(t *testing.T) {
 	here := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, s := range r.Running().Snapshots() {
-			got = append(got, s.Camera)
+		for _, c := range r.Running().Cameras() {
+			got = append(got, c.Name())
 		}
 		if !slices.Equal(got, want) || !slices.Equal(r.host.claimed, want) {
 			t.Errorf("%q run, and %q are claimed; want %q", got, r.host.claimed, want)
@@ -479,7 +479,7 @@ func TestFleetFollows(t *testing.T) {
 		if got := names(two.Settings().Cameras); !slices.Equal(got, []string{"yard"}) || two.declared("gate").Name != "" || !slices.Contains(kept.deleted, "gate") {
 			t.Errorf("%q are there", got)
 		}
-		if got := len(two.Running().Snapshots()); got != 1 {
+		if got := len(two.Running().Cameras()); got != 1 {
 			t.Errorf("%d cameras run", got)
 		}
 		one.stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/problem"
-	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/web"
 )
 
@@ -68,7 +68,7 @@ func reloadRefusal(err error) error {
 	switch {
 	case errors.Is(err, bus.ErrTaken):
 		status = http.StatusConflict
-	case errors.Is(err, pipeline.ErrSetEnded), errors.Is(err, bus.ErrClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, set.ErrEnded), errors.Is(err, bus.ErrClosed), errors.Is(err, context.Canceled):
 		status = http.StatusServiceUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		status = http.StatusGatewayTimeout

@@ -68,7 +68,7 @@ func writeObjects(c *checkpointv1.Checkpoint, table objects.Table, tracks *track
 	for _, o := range table.All() {
 		c.Objects = append(c.Objects, &checkpointv1.Object{Id: o.ID, Label: o.Label, State: uint32(o.Told), Appeared: o.Appeared})
 		marked := &checkpointv1.MarkedObject{
-			Id: o.ID, Own: o.Owner != objects.People, Kept: o.Owner == objects.Kept, Class: o.Class, Label: o.Label, Resting: o.Dormant, Left: o.Left,
+			Id: o.ID, Own: o.Owner != objects.People, Kept: o.Owner == objects.Kept, Class: o.Class, Resting: o.Dormant, Left: o.Left,
 		}
 		if has(tracks, o.Track) { // else it may end before it counts
 			marked.Track = o.Track

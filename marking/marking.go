@@ -194,7 +194,7 @@ func (d *deciding) ended(e track.Ended) {
 	switch {
 	case e.Reason == track.Merged && !taken:
 		d.edit(objects.Bind{ID: o.ID, Track: e.Into, Left: o.Left})
-	case o.Automatic():
+	case o.Automatic(), o.Dormant: // people may keep one that is dormant, and nothing else tells where it is
 		d.edit(objects.Remove{ID: o.ID, Reason: reasons[e.Reason]})
 	default:
 		d.edit(objects.Bind{ID: o.ID, Left: e.Reason == track.Left})

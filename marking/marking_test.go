@@ -279,6 +279,45 @@ func TestRests(t *testing.T) {
 	}
 }
 
+// One that people keep while it rests is the same again when its track is known again, and ends with its track: the
+// tracker does not know it.
+func TestKeptResting(t *testing.T) {
+	for name, back := range map[string]bool{"it comes back": true, "its track ends": false} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, Config{Track: track.Config{Keep: 4 * time.Second}})
+			for range 10 {
+				s.frame(person(box(100)))
+			}
+			for range 20 {
+				s.frame()
+			}
+			s.apply(objects.Keep{ID: objects.FirstID})
+			if o, _ := s.table.Get(objects.FirstID); !o.Dormant || o.Owner != objects.Kept {
+				t.Fatalf("%+v; want it dormant and kept", o)
+			}
+			if back {
+				for range 3 {
+					s.frame(person(box(104)))
+				}
+				if o, _ := s.table.Get(objects.FirstID); o.Dormant || !o.InSight() {
+					t.Fatalf("%+v; want it back", o)
+				}
+			}
+			var gone []objects.Event
+			for range 60 {
+				s.frame()
+				gone = append(gone, s.gone...)
+			}
+			switch o, is := s.table.Get(objects.FirstID); {
+			case back && (!is || o.Dormant || len(gone) > 0):
+				t.Errorf("%+v, told %v; want it followed without its track", o, gone)
+			case !back && (is || len(gone) != 1 || gone[0].Kind != objects.Removed || gone[0].Message != "it was out of sight for too long"):
+				t.Errorf("%+v, told %v; want it removed", o, gone)
+			}
+		})
+	}
+}
+
 // There are only so many objects; each that is refused is told once, and begins when there is room.
 func TestMaxObjects(t *testing.T) {
 	s := begin(t, Config{MaxObjects: 2})

@@ -196,7 +196,6 @@ func (e Annotate) edit(c *change) {
 }
 
 // Observe is what the tracker makes of a frame. Objects that it does not follow and that are not dormant are removed.
-// What is not followed any more though it was marked is told last.
 type Observe struct {
 	Result *tracker.Result
 	Time   time.Duration // of the stream
@@ -204,12 +203,6 @@ type Observe struct {
 
 func (e Observe) edit(c *change) {
 	res := e.Result
-	if size := image.Pt(res.Width, res.Height); size != c.size {
-		c.size = size
-		for k := range c.all {
-			c.all[k].Extent = image.Rectangle{} // it is of another picture
-		}
-	}
 	c.remove("the tracker does not follow it", func(o *Object) bool {
 		return !o.Dormant && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.ID })
 	})

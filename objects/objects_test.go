@@ -123,11 +123,6 @@ func TestObserve(t *testing.T) {
 	if now, _ := table.Apply(frame(2, seen(1))); !now.All()[0].Extent.Empty() || !now.All()[0].InSight() {
 		t.Errorf("%+v; in sight without a track it has no extent", now.All()[0])
 	}
-	resized := frame(2, hidden(1))
-	resized.Result.Width = 99
-	if now, _ := table.Apply(resized); !now.All()[0].Extent.Empty() {
-		t.Error("its extent is of another picture")
-	}
 	pictured, _ := table.Apply(Annotate{By: mark(2)}, frame(2, hidden(1), seen(2)), Picture{})
 	if pictured.All()[0].Pictured || !pictured.All()[1].Pictured {
 		t.Error("a picture shows what has a mask")

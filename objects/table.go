@@ -62,9 +62,8 @@ func (o *Object) Automatic() bool { return o.Owner == Detector }
 
 // Table is a camera's objects at one moment. The zero Table has none. It does not change.
 type Table struct {
-	all  []Object    // by rising id
-	next uint32      // id of the next object that a detector begins; 0: FirstID
-	size image.Point // of the last frame
+	all  []Object // by rising id
+	next uint32   // id of the next object that a detector begins; 0: FirstID
 
 	search search
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/pipeline/internal/pending"
 )
 
 // An annotation of any of the next thousand frames is used on its frame, however long
@@ -111,20 +112,18 @@ func TestAnnotateAheadOfSlowedCamera(t *testing.T) {
 // of a frame that has passed does not wait alone.
 func TestPendingAtTheEnd(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-		ahead, err := c.queue(&request{annotation: annotate(ptr(60), 0)})
-		if err != nil {
-			t.Fatal(err)
+		ahead, passed := pending.New(annotate(ptr(60), 0)), pending.New(annotate(ptr(15), 0))
+		for _, r := range []*pending.Request{ahead, passed} {
+			if err := c.notes.Add(r); err != nil {
+				t.Fatal(err)
+			}
 		}
-		passed, err := c.queue(&request{annotation: annotate(ptr(15), 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !c.notes.leave(ahead) || c.notes.leave(passed) {
+		if !c.notes.Leave(ahead) || c.notes.Leave(passed) {
 			t.Error("want frame 60 to be waited for, and 15 not")
 		}
 		c.refuse()
-		for _, r := range []*request{ahead, passed} {
-			if out := <-r.done; !errors.Is(out.err, ErrDown) {
+		for _, r := range []*pending.Request{ahead, passed} {
+			if out := <-r.Done(); !errors.Is(out.Err, ErrDown) {
 				t.Errorf("answered %v", out)
 			}
 		}

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/pending"
 )
 
 // What the errors of a camera's commands wrap.
@@ -23,172 +24,10 @@ var (
 	// ErrFrame: no masks are kept of that frame.
 	ErrFrame = errors.New("frame not kept")
 	// ErrBusy: others ask for the same; trying again may help.
-	ErrBusy = errors.New("busy")
+	ErrBusy = pending.ErrBusy
 	// ErrDown: the camera does not deliver frames, or has ended.
-	ErrDown = errors.New("camera down")
+	ErrDown = pending.ErrDown
 )
-
-// maxPending bounds the annotations that wait for their frame, and so the pinned
-// frames in a mailbox.
-const maxPending = 8
-
-// maxAhead is how many frames ahead of the next one an annotation may name: more than
-// come while whoever sent it waits for the answer.
-const maxAhead = 1000
-
-// request is an annotation on its way to its frame.
-type request struct {
-	annotation *annotation.Annotation
-	done       chan outcome // capacity 1; answered exactly once
-	passed     int          // damaged frames that it did not take
-	left       bool         // nobody waits for the answer any more
-	configured bool         // it is Config.Annotation: it is not lost with a frame
-	counted    *uint64      // the frame that names, as the source counts
-}
-
-type outcome struct {
-	annotated *segdv1.Annotated
-	err       error
-}
-
-func (r *request) answer(a *segdv1.Annotated, err error) { r.done <- outcome{a, err} }
-
-// requests holds the annotations that wait for a frame: the one they name, or the
-// next one when they name none or one that has passed.
-type requests struct {
-	mu      sync.Mutex
-	pending []*request
-	next    uint64 // sequence number of the next frame from the source
-	ended   bool   // no frame will come any more
-}
-
-func (q *requests) add(r *request) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	want := r.annotation.Frame
-	switch {
-	case q.ended:
-		return fmt.Errorf("%w: it has ended", ErrDown)
-	case len(q.pending) >= maxPending:
-		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrBusy, maxPending)
-	case want != nil && *want >= q.next && slices.ContainsFunc(q.pending, func(p *request) bool {
-		return p.annotation.Frame != nil && *p.annotation.Frame == *want
-	}):
-		return fmt.Errorf("%w: another annotation waits for frame %d", ErrBusy, *want)
-	}
-	q.pending = append(q.pending, r)
-	return nil
-}
-
-// rebase makes the frame that the configured annotation names, counted from the source's
-// first, that of a source which begins with frame base.
-func (q *requests) rebase(base uint64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, r := range q.pending {
-		if r.configured && r.counted != nil {
-			a := *r.annotation
-			frame := *r.counted + base
-			a.Frame, r.annotation = &frame, &a
-		}
-	}
-}
-
-// dropConfigured takes the configured annotation back.
-func (q *requests) dropConfigured() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.pending = slices.DeleteFunc(q.pending, func(r *request) bool { return r.configured })
-}
-
-// near refuses a frame that is farther ahead than anybody would wait for.
-func (q *requests) near(frame *uint64) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if frame == nil || *frame < q.next+maxAhead {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("frame",
-		"%d is far ahead, the next is %d; want one below %d, or none for the next", *frame, q.next, q.next+maxAhead))
-}
-
-// maxPassed bounds the damaged frames that an annotation lets pass before it takes
-// one of them: as long as a camera may take to its next key frame.
-const maxPassed = 250
-
-// claim returns the request for frame seq, which has just come, or nil. One that
-// names the frame goes before one that takes the next. The stepper looks up a
-// frame that has passed when it steps to the next. An annotated frame is kept as
-// long as its objects, so one that is not whole is passed over unless it is named.
-func (q *requests) claim(seq uint64, whole bool) *request {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.next = seq + 1
-	found := -1
-	for i, r := range q.pending {
-		if f := r.annotation.Frame; f != nil && *f == seq {
-			found = i
-			break
-		} else if (f == nil || *f < seq) && found < 0 {
-			found = i
-		}
-	}
-	if found < 0 {
-		return nil
-	}
-	r := q.pending[found]
-	if !whole && r.annotation.Frame == nil && r.passed < maxPassed {
-		r.passed++
-		return nil
-	}
-	q.pending = slices.Delete(q.pending, found, found+1)
-	return r
-}
-
-// withdraw takes r back; false means that its frame has come.
-func (q *requests) withdraw(r *request) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.Index(q.pending, r)
-	if i < 0 {
-		return false
-	}
-	q.pending = slices.Delete(q.pending, i, i+1)
-	return true
-}
-
-// ahead is how many frames will have come when r's has, 0 if it names none or one that
-// has passed.
-func (q *requests) ahead(r *request) uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if f := r.annotation.Frame; f != nil && *f >= q.next {
-		return *f - q.next + 1
-	}
-	return 0
-}
-
-// leave lets r wait alone for the frame to come that it names; false means that it names
-// none, or that its frame has come.
-func (q *requests) leave(r *request) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !slices.Contains(q.pending, r) {
-		return false // whoever has it may read left
-	}
-	f := r.annotation.Frame
-	r.left = f != nil && *f >= q.next
-	return r.left
-}
-
-// end refuses all that comes and returns what waits.
-func (q *requests) end() []*request {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	pending := q.pending
-	q.pending, q.ended = nil, true
-	return pending
-}
 
 // Annotate applies a to the frame it names, which may be still to come or one that
 // the stepper keeps, or to the next frame that comes when it names none, and
@@ -200,31 +39,33 @@ func (q *requests) end() []*request {
 // Either way an event says what became of it, and one for each object that it marks and
 // that has no mask then or within a second. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv1.Annotated, error) {
-	if err := c.notes.near(a.Frame); err != nil {
-		c.emit(time.Now(), c.rejection(err))
-		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	r := pending.New(a)
+	err := c.notes.Near(a.Frame)
+	if err == nil {
+		err = noPicture(a)
 	}
-	if err := noPicture(a); err != nil {
-		c.emit(time.Now(), c.rejection(err))
-		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
-	}
-	r, err := c.queue(&request{annotation: a})
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("%w: %w", ErrAnnotate, err)
+	} else {
+		err = c.notes.Add(r)
 	}
-	if c.comesLate(ctx, r) && c.notes.leave(r) {
+	if err != nil {
+		c.emit(time.Now(), c.rejection(err))
+		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
+	if c.comesLate(ctx, r) && c.notes.Leave(r) {
 		return c.pending(*a.Frame), nil
 	}
 	select {
-	case out := <-r.done:
-		return out.annotated, out.err
+	case out := <-r.Done():
+		return out.Annotated, out.Err
 	case <-ctx.Done():
 	}
 	// Who gave up takes it along; who waited in vain for a camera that is up does not.
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.stats.down() == "" && c.notes.leave(r) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.stats.down() == "" && c.notes.Leave(r) {
 		return c.pending(*a.Frame), nil
 	}
-	if c.notes.withdraw(r) {
+	if c.notes.Withdraw(r) {
 		err := fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
 		if down := c.stats.down(); down != "" {
 			err = fmt.Errorf("%w: %s; %w", ErrDown, down, err)
@@ -233,20 +74,20 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 		return nil, err
 	}
 	// Its frame is in the stages: the answer is near and certain.
-	out := <-r.done
-	return out.annotated, out.err
+	out := <-r.Done()
+	return out.Annotated, out.Err
 }
 
 // comesLate tells whether r's frame comes after ctx's deadline, at the rate of the last
 // seconds.
-func (c *Camera) comesLate(ctx context.Context, r *request) bool {
+func (c *Camera) comesLate(ctx context.Context, r *pending.Request) bool {
 	deadline, ok := ctx.Deadline()
 	if !ok || c.stats.down() != "" {
 		return false
 	}
 	now := time.Now()
 	fps := c.stats.snapshot(now).FPSIn
-	return fps > 0 && float64(c.notes.ahead(r))/fps > deadline.Sub(now).Seconds()
+	return fps > 0 && float64(c.notes.Ahead(r))/fps > deadline.Sub(now).Seconds()
 }
 
 // pending is the answer to an annotation that waits for frame seq.
@@ -260,8 +101,8 @@ func noPicture(a *annotation.Annotation) error {
 	if a.Picture == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("picture",
-		"an annotation of a frame has none; want it left out, or the file to be the camera's annotation in the configuration"))
+	return annotation.Faultf("picture",
+		"an annotation of a frame has none; want it left out, or the file to be the camera's annotation in the configuration")
 }
 
 // configure takes the annotation of the configuration, if there is one.
@@ -279,8 +120,7 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	hash := sha256.Sum256(text)
 	c.configuredHash = hash[:]
 	if a.Picture == nil {
-		_, err := c.queue(&request{annotation: a, configured: true, counted: a.Frame})
-		return err
+		return c.notes.Add(pending.Configured(a)) // the first
 	}
 	bgr, err := a.BGR()
 	if err == nil {
@@ -289,44 +129,32 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	if err != nil {
 		return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
-	c.memory.configured(a, bgr)
+	c.memory.Configure(a, bgr)
 	return nil
 }
 
-func (c *Camera) queue(r *request) (*request, error) {
-	r.done = make(chan outcome, 1)
-	if err := c.notes.add(r); err != nil {
-		c.emit(time.Now(), c.rejection(err))
-		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
-	}
-	return r, nil
-}
-
-// resolve answers the annotation of it, if it has one that is unanswered, with what its masks show, and returns what
-// there is to be told of that.
-func (c *Camera) resolve(it *item) []*segdv1.Event {
-	r := it.note
-	if r == nil {
+// resolve answers the annotation of r, if it has one, with what its masks show, and returns what there is to be told
+// of that.
+func (c *Camera) resolve(r *report) []*segdv1.Event {
+	note := r.note
+	if note == nil {
 		return nil
 	}
-	out := c.annotated(r.annotation, it.masks)
+	out := c.annotated(note.Annotation, r.masks)
 	doubt := ""
-	if r.configured && !c.cfg.AnnotationFits {
+	if note.Configured && !c.cfg.AnnotationFits {
 		doubt = unfitted
 		c.log.Warn("annotation of the configuration: "+doubt, keySeq, out.Sequence)
 	}
 	events := []*segdv1.Event{c.acceptance(out.Sequence, doubt)}
+	var unseen []objects.Event
 	for _, w := range out.Warnings {
-		c.log.Warn("object not followed: "+w.Message, keyObject, w.ObjectId)
-		o := out.Objects[slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })]
-		events = append(events, &segdv1.Event{
-			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: out.MasksSequence,
-			Message: w.Message, Extent: o.Extent,
-		})
+		o, _ := r.table.Get(w.ObjectId)
+		unseen = append(unseen, objects.Event{Kind: objects.NotFollowed, Object: o, Message: w.Message})
 	}
-	r.answer(out, nil)
-	it.note = nil
-	return events
+	note.Accept(out)
+	r.note = nil
+	return append(events, c.heed(unseen, r.seq)...)
 }
 
 // unfitted is what to know of an annotation that was put on a live frame as it came.
@@ -345,14 +173,9 @@ func (c *Camera) rejection(err error) *segdv1.Event {
 	return &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_REJECTED, Message: err.Error()}
 }
 
-// reject answers r with err, and returns the event. Who no longer waits has to know by that which one it was.
-func (c *Camera) reject(r *request, err error) *segdv1.Event {
-	told := err
-	if r.left {
-		told = fmt.Errorf("annotation of frame %d: %w", *r.annotation.Frame, err)
-	}
-	r.answer(nil, err)
-	return c.rejection(told)
+// reject answers r with err, and returns the event.
+func (c *Camera) reject(r *pending.Request, err error) *segdv1.Event {
+	return c.rejection(r.Reject(err))
 }
 
 // giveUp rejects the annotation of it, which ends with err, if it has one that is unanswered. The configured one is
@@ -363,8 +186,8 @@ func (c *Camera) giveUp(it *item, err error) {
 		return
 	}
 	it.note = nil
-	if r.configured {
-		c.memory.configured(r.annotation, bytes.Clone(it.frame.Pix))
+	if r.Configured {
+		c.memory.Configure(r.Annotation, bytes.Clone(it.frame.Pix))
 		return
 	}
 	c.emit(time.Now(), c.reject(r, err))
@@ -377,7 +200,7 @@ func (c *Camera) annotated(a *annotation.Annotation, masks *segdv1.MaskFrame) *s
 		out.Sequence = *a.Frame // it may have passed
 	}
 	for _, o := range masks.Objects {
-		k := indexOf(a, o.Id)
+		k := slices.IndexFunc(a.Objects, func(of annotation.Object) bool { return of.ID == o.Id })
 		if k < 0 {
 			continue
 		}
@@ -387,11 +210,6 @@ func (c *Camera) annotated(a *annotation.Annotation, masks *segdv1.MaskFrame) *s
 		}
 	}
 	return out
-}
-
-// indexOf is an object's place among those a names, or -1.
-func indexOf(a *annotation.Annotation, id uint32) int {
-	return slices.IndexFunc(a.Objects, func(o annotation.Object) bool { return o.ID == id })
 }
 
 // whyEmpty says why object k of a may have no mask, and what helps.
@@ -408,7 +226,7 @@ func whyEmpty(a *annotation.Annotation, k int, out *segdv1.Annotated) string {
 
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
-	for _, r := range c.notes.end() {
+	for _, r := range c.notes.End() {
 		c.emit(time.Now(), c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", ErrDown, c.stats.down())))
 	}
 }

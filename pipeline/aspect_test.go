@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/tracker"
 )
 
@@ -65,15 +66,15 @@ func TestPixelAspect(t *testing.T) {
 		}
 
 		// The next stages learn the objects of pictures from before the first frame.
-		s := shown(b.rec.masks[10], c.newest.table(), make([]byte, 3*testWidth*testHeight), false)
-		if s == nil || math.Abs(s.annotation.PixelAspect-want) > 1e-9 {
+		s := memory.Shown(b.rec.masks[10], c.newest.table(), make([]byte, 3*testWidth*testHeight), false)
+		if s == nil || math.Abs(s.Annotation.PixelAspect-want) > 1e-9 {
 			t.Fatalf("remembered with %+v", s)
 		}
 		again, err := New(b.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again.memory.add(*s)
+		again.memory.Add(s)
 		first := true
 		b.onExtract = func(_ *features.Scene, plan features.Plan) error {
 			if first { // before any frame

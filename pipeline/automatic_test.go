@@ -276,10 +276,7 @@ func TestKeepOutOfSight(t *testing.T) {
 		if err := c.Clear(t.Context(), 77); err == nil {
 			t.Error("an unknown object was removed")
 		}
-		c.memory.mu.Lock()
-		n := len(c.memory.marked)
-		c.memory.mu.Unlock()
-		if n != 1 {
+		if n := len(c.memory.Marked()); n != 1 {
 			t.Errorf("%d pictures are remembered; want one", n)
 		}
 		fail.Store(true)

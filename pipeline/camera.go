@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,118 +12,18 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/marking"
-	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/keeper"
+	"github.com/segd/segd/pipeline/internal/memory"
+	"github.com/segd/segd/pipeline/internal/pending"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
-
-// Source delivers frames; *ingest.Source is one. Run blocks until ctx ends or the
-// source does (nil); sink owns one reference to each frame.
-type Source interface {
-	Run(ctx context.Context, sink func(*ingest.Frame)) error
-}
-
-// Extractor turns a picture into a scene; *features.Extractor is one. It is used
-// by one goroutine.
-type Extractor interface {
-	Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error
-	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
-	// smaller sizes.
-	Coarsen(dst *features.Scene, bgr []byte) error
-}
-
-// Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
-// goroutine at a time. An annotation may name an earlier frame. An error that wraps
-// annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
-type Stepper interface {
-	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error)
-	// Recall takes in a scene of another time, before the first Step.
-	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
-	// Snapshot is what it knows besides what pictures show, and Restore has it, after Recall, know that of
-	// another one.
-	Snapshot() *tracker.Snapshot
-	Restore(*tracker.Snapshot) error
-	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
-	Remove(id uint32) bool
-	Hold(seq uint64) error
-	LetGo(seq uint64)
-	// Plan is what the next scene is to show, with what is round some boxes.
-	Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan
-	// Searching tells whether coarse scenes would help to find an object.
-	Searching() bool
-	// Close releases what pictures it keeps.
-	Close()
-}
-
-// Publisher sends results out; *bus.Bus is one. It is called from several
-// goroutines. What it is given is not touched afterwards.
-type Publisher interface {
-	PublishMask(*segdv1.MaskFrame) error
-	PublishEvent(*segdv1.Event) error
-	PublishStatus(*segdv1.Status) error
-}
-
-// Viewer shows frames and events to people; *web.Server is one. bgr is valid during
-// the call only. It is called from several goroutines and must not block.
-type Viewer interface {
-	Publish(masks *segdv1.MaskFrame, bgr []byte)
-	Event(*segdv1.Event)
-	Status(*segdv1.Status)
-}
-
-// Meter is told what happens, for metrics. It is called from several goroutines
-// and must not block.
-type Meter interface {
-	Published(latency time.Duration)
-	Dropped(before Stage)
-	Failed(in Stage)
-	Took(in Stage, d time.Duration)
-	Extracted(*features.Scene) // which is valid during the call only
-	Solved(tracker.Solve)
-	Looked(d time.Duration) // the detector has, or tried to
-	LookFailed()            // of those Looked
-	Detected(class string)  // one thing, in a frame
-	Unmarked(n int)         // things that were detected, but too many objects are marked
-	Objects(objects.Table)  // after each frame, and when they change
-	Zone(zones.ZoneCount)   // with the first word, and when it changes
-	Line(zones.LineCount)   // likewise
-	RemoveZone(name string)
-	RemoveLine(name string)
-	Unleased() // a frame that others may publish
-	PublishFailed()
-	Reconnected()
-	Missed(why ingest.Miss, n int)
-	Damaged()
-	ClockOffset(d time.Duration)
-	Up(up bool)
-	Restarted()
-	Checkpoint(bytes int, took time.Duration, err error) // one was kept, or not
-}
-
-// Cores are what the cameras of a process compute on; *cores.Cores of internal/cores are.
-type Cores interface {
-	// Acquire waits for a core. Frames that were begun go first, then what has waited the
-	// longest.
-	Acquire(begun bool, since time.Time)
-	Release(n int)
-}
-
-// Lease is a box's right to publish a camera. It is asked from several goroutines, and before each frame.
-type Lease interface {
-	// Token is the fencing token: greater than those of all who published the camera before.
-	Token() uint64
-	// Box has it.
-	Box() string
-	// Moved says for people where the camera was before, and why it is not any more; empty: nowhere.
-	Moved() string
-	// Valid tells whether the camera may be published now.
-	Valid() bool
-}
 
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,
 // NewStepper and Publisher are required.
@@ -180,8 +79,8 @@ type Camera struct {
 	cfg    Config
 	log    *slog.Logger
 	stats  stats
-	notes  requests
-	memory memory
+	notes  pending.Queue
+	memory *memory.Memory
 	events eventQueue
 	ran    atomic.Bool
 	newest newest
@@ -196,8 +95,13 @@ type Camera struct {
 
 	lookFaults lookFaults
 
+	// Of whoever has the turn: what the tracker knew besides the pictures, lately, nil for nothing; and how many
+	// stages in a row have failed soon after they learnt the objects again.
+	known    *tracker.Snapshot
+	failures int
+
 	epoch          atomic.Uint64
-	keeper         keeper
+	keeper         *keeper.Keeper
 	captured       time.Time // the last time; this and the next two are of whoever has the turn
 	capturedWhole  time.Time
 	wholeIn        time.Duration // after that
@@ -250,9 +154,10 @@ func New(cfg Config) (*Camera, error) {
 		cfg.MaxBackoff = 30 * time.Second
 	}
 	c := &Camera{
-		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),
-		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
-		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
+		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
+		events: eventQueue{events: make(chan *segdv1.Event, maxEvents)},
+		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
+		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid),
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.stats.snap.Camera = cfg.Name
@@ -274,6 +179,15 @@ func (cfg Config) Check() error {
 	cfg.Viewer, cfg.Meter, cfg.Logger = nil, nil, nil
 	_, err := New(cfg)
 	return err
+}
+
+// Snapshots tells how each of several cameras does.
+func Snapshots(cameras []*Camera) []Snapshot {
+	snaps := make([]Snapshot, len(cameras))
+	for i, c := range cameras {
+		snaps[i] = c.Snapshot()
+	}
+	return snaps
 }
 
 // Name is the camera's name.
@@ -323,7 +237,11 @@ func (c *Camera) Run(ctx context.Context) error {
 		return fmt.Errorf("pipeline: camera %s: Run was called twice", c.cfg.Name)
 	}
 	var helpers sync.WaitGroup
-	helpers.Go(func() { c.events.deliver(c.publishEvent) })
+	helpers.Go(func() {
+		for ev := range c.events.events {
+			c.publishEvent(ev)
+		}
+	})
 	if moved := c.cfg.Lease.Moved(); moved != "" {
 		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
 	}
@@ -335,7 +253,7 @@ func (c *Camera) Run(ctx context.Context) error {
 
 	c.repeat(ctx)
 
-	c.keeper.close()
+	c.keeper.Close()
 	keeping.Wait()
 	c.refuse()
 	c.newest.drop()
@@ -354,7 +272,7 @@ var (
 
 // stopped is why ctx, that of Run, has ended.
 func stopped(ctx context.Context) error {
-	if why := context.Cause(ctx); errors.Is(why, errRemoved) || errors.Is(why, errReplaced) {
+	if why := context.Cause(ctx); errors.Is(why, set.ErrRemoved) || errors.Is(why, set.ErrReplaced) {
 		return why
 	}
 	return errStopped
@@ -362,7 +280,7 @@ func stopped(ctx context.Context) error {
 
 // faultless are the reasons to be down that nothing has failed for.
 func faultless(reason error) bool {
-	return slices.ContainsFunc([]error{errStopped, errEnded, errRemoved, errReplaced}, func(e error) bool { return errors.Is(reason, e) })
+	return slices.ContainsFunc([]error{errStopped, errEnded, set.ErrRemoved, set.ErrReplaced}, func(e error) bool { return errors.Is(reason, e) })
 }
 
 // repeat runs the stages until they end well.
@@ -398,9 +316,9 @@ func (c *Camera) repeat(ctx context.Context) {
 
 func (c *Camera) report(err error, wait time.Duration) {
 	c.log.Error("camera failed, starting it anew", keyError, err, keyPause, wait.Round(time.Millisecond))
-	var p *panicError
+	var p *guard.Panic
 	if errors.As(err, &p) {
-		c.log.Debug("where it failed", keyStack, string(p.stack))
+		c.log.Debug("where it failed", keyStack, string(p.Stack))
 	}
 }
 
@@ -496,49 +414,3 @@ func (c *Camera) retry(err error, pause time.Duration) {
 		s.NextAttempt = time.Now().Add(pause)
 	})
 }
-
-// nopViewer, nopMeter, nopCores and noLease stand in for the parts a camera can do without.
-type (
-	nopViewer struct{}
-	nopMeter  struct{}
-	nopCores  struct{}
-	noLease   struct{}
-)
-
-func (noLease) Token() uint64 { return 0 }
-func (noLease) Box() string   { return "" }
-func (noLease) Moved() string { return "" }
-func (noLease) Valid() bool   { return true }
-
-func (nopCores) Acquire(bool, time.Time) {}
-func (nopCores) Release(int)             {}
-
-func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
-func (nopViewer) Event(*segdv1.Event)               {}
-func (nopViewer) Status(*segdv1.Status)             {}
-
-func (nopMeter) Published(time.Duration)   {}
-func (nopMeter) Dropped(Stage)             {}
-func (nopMeter) Failed(Stage)              {}
-func (nopMeter) Took(Stage, time.Duration) {}
-func (nopMeter) Extracted(*features.Scene) {}
-func (nopMeter) Solved(tracker.Solve)      {}
-func (nopMeter) Looked(time.Duration)      {}
-func (nopMeter) LookFailed()               {}
-func (nopMeter) Detected(string)           {}
-func (nopMeter) Unmarked(int)              {}
-func (nopMeter) Objects(objects.Table)     {}
-func (nopMeter) Zone(zones.ZoneCount)      {}
-func (nopMeter) Line(zones.LineCount)      {}
-func (nopMeter) RemoveZone(string)         {}
-func (nopMeter) RemoveLine(string)         {}
-func (nopMeter) Unleased()                 {}
-func (nopMeter) PublishFailed()            {}
-func (nopMeter) Reconnected()              {}
-func (nopMeter) Missed(ingest.Miss, int)   {}
-func (nopMeter) Damaged()                  {}
-func (nopMeter) ClockOffset(time.Duration) {}
-func (nopMeter) Up(bool)                   {}
-func (nopMeter) Restarted()                {}
-
-func (nopMeter) Checkpoint(int, time.Duration, error) {}

@@ -506,15 +506,12 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 			}
 			return nil
 		}
-		set, err := NewSet(bad.cfg, good.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := set.Run(t.Context()); err != nil {
+		all := setOf(t, bad, good)
+		if err := all.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		camera := func(name string) *Camera {
-			c, err := set.Camera(name)
+			c, err := all.Camera(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -562,14 +559,11 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 		bad.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{Superpixels: 48}, model) }
 		var log strings.Builder
 		bad.cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		set, err := NewSet(bad.cfg, good.cfg)
-		if err != nil {
+		all := setOf(t, bad, good)
+		if err := all.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := set.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c, err := set.Camera("bad")
+		c, err := all.Camera("bad")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -584,7 +578,7 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 		if !strings.Contains(log.String(), "wildModel") {
 			t.Errorf("the log does not show where the model was:\n%s", &log)
 		}
-		if c, err = set.Camera("good"); err != nil {
+		if c, err = all.Camera("good"); err != nil {
 			t.Fatal(err)
 		}
 		if other := good.check(t, c); other.Published != 60 || other.Restarts != 0 {
@@ -785,79 +779,6 @@ func TestAnnotate(t *testing.T) {
 	})
 }
 
-// More annotations than may wait are refused, and the same frame twice.
-func TestAnnotateLimits(t *testing.T) {
-	b := newBench(t, "gate", 1)
-	c, err := New(b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range uint64(maxPending) {
-		if _, err := c.queue(&request{annotation: annotate(ptr(i), 0)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.queue(&request{annotation: annotate(ptr(0), 0)}); !errors.Is(err, ErrBusy) {
-			t.Errorf("frame 0 twice: %v", err)
-		}
-	}
-	if _, err := c.queue(&request{annotation: annotate(ptr(100), 0)}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one too many: %v", err)
-	}
-}
-
-// Annotations of frames that have passed go with the frames that come, one each
-// and in order, and those of the coming frames go first.
-func TestPassedFramesAreClaimed(t *testing.T) {
-	var q requests
-	if q.claim(50, true) != nil {
-		t.Fatal("a request without one waiting")
-	}
-	var all []*request
-	for _, frame := range []*uint64{ptr(10), ptr(10), nil, ptr(52)} {
-		r := &request{annotation: annotate(frame, 0)}
-		all = append(all, r)
-		if err := q.add(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, want := range []*request{all[0], all[3], all[1], all[2], nil} {
-		if got := q.claim(51+uint64(i), true); got != want {
-			t.Errorf("frame %d claims %v; want %v", 51+i, got, want)
-		}
-	}
-}
-
-// An annotation of the next frame waits for one that is whole, but not for ever;
-// one that names a frame gets it as it is.
-func TestDamagedFramesAreNotAnnotated(t *testing.T) {
-	var q requests
-	for want := range 3 {
-		r := &request{annotation: annotate(nil, 0)}
-		if err := q.add(r); err != nil {
-			t.Fatal(err)
-		}
-		seq := uint64(1000 * want)
-		if want == 2 { // for ever
-			want = maxPassed
-		}
-		for i := range want {
-			if q.claim(seq+uint64(i), false) != nil {
-				t.Fatalf("damaged frame %d of %d was taken", i, want)
-			}
-		}
-		if q.claim(seq+uint64(want), want < maxPassed) != r {
-			t.Errorf("after %d damaged frames the annotation has none", want)
-		}
-	}
-	named := &request{annotation: annotate(ptr(5000), 0)}
-	if err := q.add(named); err != nil {
-		t.Fatal(err)
-	}
-	if q.claim(5000, false) != named {
-		t.Error("the frame that was named was not taken")
-	}
-}
-
 // spoiling calls every second frame damaged, tells of units that gave none, and asks
 // once whether the pipeline is behind.
 type spoiling struct {
@@ -945,26 +866,12 @@ func TestNewNamesEveryFault(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty config was accepted")
 	}
+	if (Config{Name: "gate"}).Check() == nil {
+		t.Error("Check finds nothing")
+	}
 	for _, want := range []string{"Site", "Open", "NewExtractor", "NewStepper", "Publisher"} {
 		if !strings.Contains(err.Error(), "Config."+want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
-	}
-}
-
-func TestSet(t *testing.T) {
-	a, b := newBench(t, "a", 1), newBench(t, "b", 1)
-	set, err := NewSet(a.cfg, b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := set.Camera("c"); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), `["a" "b"]`) {
-		t.Errorf("an unknown camera: %v", err)
-	}
-	if snaps := set.Snapshots(); len(snaps) != 2 || snaps[0].Camera != "a" || snaps[1].Camera != "b" {
-		t.Errorf("snapshots %+v", snaps)
-	}
-	if _, err := NewSet(a.cfg, a.cfg); err == nil {
-		t.Error("two cameras of one name were accepted")
 	}
 }

@@ -10,10 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/keeper"
+	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/tracker"
 )
 
@@ -47,8 +50,8 @@ func TestLastIsKeptAtOnce(t *testing.T) {
 		}
 		before := time.Now()
 		stop()
-		if took := time.Since(before); took >= saveLeast/2 {
-			t.Errorf("it ends in %v; want no pause of %v", took, saveLeast)
+		if took := time.Since(before); took >= keeper.SaveLeast/2 {
+			t.Errorf("it ends in %v; want no pause of %v", took, keeper.SaveLeast)
 		}
 	})
 }
@@ -74,35 +77,35 @@ func TestRemembered(t *testing.T) {
 		_, stop := b.start(t)
 		time.Sleep(3 * time.Second)
 		stop()
-		read := func(f func(*checkpoint.Checkpoint)) *memory {
+		read := func(f func(*checkpoint.Checkpoint)) (all []annotation.Object, marked, last []*memory.Scene) {
 			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 			if err != nil {
 				t.Fatal(err)
 			}
 			f(cp)
-			m, err := remembered(cp)
+			m, err := memory.Restore(cp)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return m
+			marked = m.Marked()
+			return m.Objects(), marked, m.Scenes()[len(marked):]
 		}
-		m := read(func(*checkpoint.Checkpoint) {})
-		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "" || len(m.marked) != 1 || !m.last.annotation.Automatic || m.marked[0].annotation.Automatic {
-			t.Errorf("%v; want one object, as a detector would mark it", m.last.annotation)
+		_, marked, last := read(func(*checkpoint.Checkpoint) {})
+		if o := last[0].Annotation.Objects; len(o) != 1 || o[0].Label != "" || len(marked) != 1 || !last[0].Annotation.Automatic || marked[0].Annotation.Automatic {
+			t.Errorf("%v; want one object, as a detector would mark it", last[0].Annotation)
 		}
-		m = read(func(cp *checkpoint.Checkpoint) {
+		_, _, last = read(func(cp *checkpoint.Checkpoint) {
 			cp.Objects = objects.Restore([]objects.Object{{ID: 1, Owner: objects.Detector}}, 0)
 		})
-		if !m.last.annotation.Automatic {
+		if !last[0].Annotation.Automatic {
 			t.Error("a picture of what was marked automatically is a person's")
 		}
-		m = read(func(cp *checkpoint.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant
-		if m.last != nil || len(m.marked) != 0 {
-			t.Errorf("last %v, marked %v; want no picture of what the tracker did not follow", m.last, m.marked)
+		_, marked, last = read(func(cp *checkpoint.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant
+		if len(last) != 0 || len(marked) != 0 {
+			t.Errorf("last %v, marked %v; want no picture of what the tracker did not follow", last, marked)
 		}
-		m = read(func(cp *checkpoint.Checkpoint) { cp.Objects = objects.Table{} }) // it was removed
-		if len(m.objects()) != 0 {
-			t.Errorf("%v; want no picture of what was removed", m.objects())
+		if all, _, _ := read(func(cp *checkpoint.Checkpoint) { cp.Objects = objects.Table{} }); len(all) != 0 { // it was removed
+			t.Errorf("%v; want no picture of what was removed", all)
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 )
 
@@ -80,10 +82,10 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 		case objects.NotFollowed:
 			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
 		}
-		events = append(events, objectEvent(ev, seq))
+		events = append(events, message.OfObject(ev, seq))
 	}
 	if len(gone) > 0 {
-		c.memory.change(func(known *annotation.Object) bool { return !slices.Contains(gone, known.ID) })
+		c.memory.Forget(gone)
 	}
 	return events
 }
@@ -162,7 +164,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 // annotation.ErrFrame), ErrBusy, ErrDown or what ended ctx.
 func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1.MaskFrame, error) {
 	if err := noPicture(a); err != nil {
-		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		return nil, fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, ErrAnnotate, err)
 	}
 	select {
 	case c.previews <- struct{}{}:
@@ -183,7 +185,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}
 	defer p.Close()
 	var res *tracker.Result
-	if err := guard(func() (err error) {
+	if err := guard.Call(func() (err error) {
 		res, err = p.Run(ctx)
 		return err
 	}); err != nil {
@@ -193,6 +195,6 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	return &segdv1.MaskFrame{
 		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq, Epoch: c.epoch.Load(),
 		Width: int32(res.Width), Height: int32(res.Height),
-		Objects: masks(res, table),
+		Objects: message.Objects(res, table),
 	}, nil
 }

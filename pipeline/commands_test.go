@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/pending"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
@@ -209,7 +210,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 					a := annotate(ptr(from), 1) // the pictures began anew with frame 24
 					a.Height, a.Background = testHeight/2, nil
 					a.Objects[0].Scribbles[0].Points[0][1] = testHeight/2 - 2
-					if _, err := c.queue(&request{annotation: a}); err != nil {
+					if err := c.notes.Add(pending.New(a)); err != nil {
 						t.Fatal(err)
 					}
 				}

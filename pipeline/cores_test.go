@@ -31,27 +31,23 @@ func TestCamerasShareACore(t *testing.T) {
 			mu.Unlock()
 		}
 		var benches []*bench
-		var configs []Config
 		for _, name := range []string{"a", "b", "c"} {
 			b := newBench(t, name, 60)
 			b.cfg.Cores = core
 			b.cfg.Viewer = nil
 			b.onExtract = func(*features.Scene, features.Plan) error { stage(); return nil }
 			b.onStep = func(*features.Scene, *annotation.Annotation) error { stage(); return nil }
-			benches, configs = append(benches, b), append(configs, b.cfg)
+			benches = append(benches, b)
 		}
-		set, err := NewSet(configs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := set.Run(t.Context()); err != nil {
+		all := setOf(t, benches...)
+		if err := all.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := core.TryAcquire(2); n != 1 {
 			t.Errorf("%d cores are free in the end, want 1", n)
 		}
-		for k, c := range set.members {
-			snap := benches[k].check(t, c.Camera)
+		for k, c := range all.Cameras() {
+			snap := benches[k].check(t, c)
 			if snap.Published < 18 || snap.Published > 23 {
 				t.Errorf("camera %s published %d frames in 6 s; want a third of 60", snap.Camera, snap.Published)
 			}

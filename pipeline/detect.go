@@ -12,17 +12,10 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
 )
-
-// Detector finds things in pictures, in place of the feature model; *dnn.Detector is one. It is used by one goroutine
-// of the camera.
-type Detector interface {
-	// Detect writes what it finds to dst from its beginning, the best scores first. A pixel is meant to be seen
-	// pixelAspect times as wide as high.
-	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
-}
 
 // Detect says what a camera marks by itself of what is detected. Without Classes that is nothing.
 type Detect struct {
@@ -154,7 +147,7 @@ func (s *stages) look(it *item, due bool) {
 	}
 	start := time.Now()
 	var found []features.Detection
-	err := guard(func() (err error) {
+	err := guard.Call(func() (err error) {
 		found, err = s.detector.Detect(nil, f.Pix, f.Width, f.Height, f.PixelAspect)
 		return err
 	})

@@ -1,4 +1,4 @@
-// Package pipeline is one camera's life, and the set of cameras.
+// Package pipeline is one camera's life.
 //
 // In go what a camera is made of (a source of frames, an extractor of scenes, a
 // stepper that tracks) and where results go (a publisher, a viewer, a meter);
@@ -27,10 +27,19 @@
 // over a restart. Objects with which the stages fail twice in a row are forgotten. No other camera sees
 // anything of a failure.
 //
-// The cameras of a Set may be changed while it runs: Set.Change ends those that go, answers
-// who waits for them, and builds one that replaces another after that has ended.
+// # Where things are
 //
-// Camera.Run and Set.Run block; when their context ends they stop the source,
-// finish the frames in hand and return. Every other method may be called from
-// any goroutine.
+//   - The flow of a frame: stages.go (goroutines, drops and failures, features), report.go (the stage that tracks),
+//     detect.go (a detector of its own, and when it looks).
+//   - A camera's life: camera.go (Config, Run, up and down), parts.go (what a camera is made of), recall.go (what new
+//     stages learn the objects from), checkpoint.go and restore.go (over a restart).
+//   - What people ask for: annotate.go, commands.go, hold.go, zones.go; newest.go has what they read.
+//   - What is told: events.go, stats.go (the status), slow.go (the log of slow frames).
+//
+// What does not know a Camera is below: mailbox stands in front of a stage, pending holds annotations that wait for their
+// frames, memory the pictures that objects are remembered by, keeper has checkpoints kept, message makes the messages of
+// segd.v1, rolling counts, guard turns panics into errors. Package set runs cameras side by side.
+//
+// Camera.Run blocks; when its context ends it stops the source, finishes the frames in hand, answers
+// who waits, and returns. Every other method may be called from any goroutine.
 package pipeline

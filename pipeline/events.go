@@ -17,59 +17,30 @@ const maxEvents = 1024
 // eventQueue lets callbacks that must not block tell of events.
 type eventQueue struct {
 	mu     sync.Mutex
-	filled chan struct{} // capacity 1, made by the first user
-	events []*segdv1.Event
+	events chan *segdv1.Event
 	closed bool
-}
-
-func (q *eventQueue) signal() chan struct{} {
-	if q.filled == nil {
-		q.filled = make(chan struct{}, 1)
-	}
-	return q.filled
 }
 
 // put returns false when the queue is closed or full.
 func (q *eventQueue) put(ev *segdv1.Event) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.events) == maxEvents {
+	if q.closed {
 		return false
 	}
-	q.events = append(q.events, ev)
-	q.wake()
-	return true
+	select {
+	case q.events <- ev:
+		return true
+	default:
+		return false
+	}
 }
 
 func (q *eventQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.wake()
-}
-
-func (q *eventQueue) wake() {
-	select {
-	case q.signal() <- struct{}{}:
-	default:
-	}
-}
-
-// deliver hands events over, in order, until the queue is closed and empty.
-func (q *eventQueue) deliver(to func(*segdv1.Event)) {
-	for {
-		q.mu.Lock()
-		events, closed, filled := q.events, q.closed, q.signal()
-		q.events = nil
-		q.mu.Unlock()
-		for _, ev := range events {
-			to(ev)
-		}
-		if closed {
-			return // nothing can have come since: closed was read with the events
-		}
-		<-filled
-	}
+	close(q.events)
 }
 
 // emit completes events, which happened then, and queues them for the bus.

@@ -102,7 +102,7 @@ func FuzzRestore(f *testing.F) {
 			}
 			s.conclude(r)
 			c.capture(s, true)
-			c.keeper.take().drop()
+			c.keeper.Take().Drop()
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 )
 
 // How much a camera keeps of what it has published.
@@ -111,7 +112,7 @@ func (c *Camera) Objects() (seq uint64, all []*segdv1.Object) {
 		if at := slices.IndexFunc(masks.Objects, func(m *segdv1.Object) bool { return m.Id == o.ID }); at >= 0 {
 			m = masks.Objects[at]
 		}
-		all = append(all, current(m, &o, masks.Width, masks.Height))
+		all = append(all, message.Current(m, &o, masks.Width, masks.Height))
 	}
 	return masks.Sequence, all
 }

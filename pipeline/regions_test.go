@@ -7,13 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/objects"
-	"github.com/segd/segd/tracker"
 )
 
 // extracted remembers how many superpixels each frame had.
@@ -75,25 +70,4 @@ func TestRegionsOfInterest(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What is seen larger is told with its zoom, and before what it lies in.
-func TestRegionsZoomed(t *testing.T) {
-	const width, height = 1440, 1080 // superpixels are grown on half of that
-	e, err := features.New(features.Config{Superpixels: 48}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
-	plan := features.Plan{Whole: true, Crops: []features.Crop{{Rectangle: image.Rect(100, 200, 400, 420), Zoom: 2}}}
-	if err := e.Extract(it.scene, make([]byte, 3*width*height), width, height, plan); err != nil {
-		t.Fatal(err)
-	}
-	var got [][5]int32
-	for _, r := range maskFrame("home", "gate", it, &tracker.Result{Width: width, Height: height}, objects.Table{}).RegionsOfInterest {
-		got = append(got, [5]int32{r.Box.X, r.Box.Y, r.Box.Width, r.Box.Height, r.Zoom})
-	}
-	if diff := cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got); diff != "" {
-		t.Errorf("-want +got (x, y, width, height, zoom):\n%s", diff)
-	}
 }

@@ -7,12 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 )
 
@@ -76,7 +79,7 @@ func (s *stages) label(ctx context.Context, r *report) error {
 	d := s.decide(r)
 	marks := d.Annotation
 	if r.note != nil {
-		marks = r.note.annotation
+		marks = r.note.Annotation
 		err = s.c.newest.table().Admit(marks)
 	}
 	step := func(a *annotation.Annotation) {
@@ -138,34 +141,29 @@ func (s *stages) conclude(r *report) {
 	c := s.c
 	var edits []objects.Edit
 	if r.note != nil {
-		edits = append(edits, objects.Annotate{By: r.note.annotation, Seq: r.seq, Time: r.pts})
+		edits = append(edits, objects.Annotate{By: r.note.Annotation, Seq: r.seq, Time: r.pts})
 	}
 	var told []objects.Event
 	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts})...)
 	if r.marked = r.note != nil; r.marked {
-		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.annotation)...)
+		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation)...)
 	}
 	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
 	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())
-	r.masks = maskFrame(c.cfg.Site, c.cfg.Name, r.item, r.result, r.table)
-	r.masks.Epoch, r.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
+	r.masks = message.Masks(r.frame, r.pts, r.scene, r.result, r.table)
+	r.masks.Site, r.masks.Camera, r.masks.Epoch, r.masks.Lease = c.cfg.Site, c.cfg.Name, c.epoch.Load(), c.cfg.Lease.Token()
 	s.recycle(r.item)
 	r.published = time.Now()
-	stamp(r.masks, r.published)
-	if c.memory.use() {
+	r.masks.PublishTime = timestamppb.New(r.published)
+	if c.memory.Use() {
 		r.events = append(r.events, c.acceptance(r.seq, ""))
 	}
 	c.newest.keep(r.item, r.table)
 	c.remember(r.marked)
-	r.events = append(r.events, c.resolve(r.item)...) // whoever is told that it was accepted finds its objects
-	late := slices.IndexFunc(told, func(ev objects.Event) bool { return ev.Kind == objects.NotFollowed })
-	if late < 0 {
-		late = len(told)
-	}
-	r.events = append(r.events, c.heed(told[:late], r.seq)...)
+	r.events = append(r.events, c.resolve(r)...) // whoever is told that it was accepted finds its objects
+	r.events = append(r.events, c.heed(told, r.seq)...)
 	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
-	r.events = append(r.events, c.heed(told[late:], r.seq)...)
 }
 
 // publish tells the meter and the bus of r.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/zones"
 )
 
@@ -42,7 +42,7 @@ func (c *Camera) restore(ctx context.Context) {
 	}
 	for _, data := range kept {
 		c.turn <- struct{}{} // whoever sets zones may be there already
-		err := guard(func() error { return c.restoreFrom(data, short, time.Now()) })
+		err := guard.Call(func() error { return c.restoreFrom(data, short, time.Now()) })
 		<-c.turn
 		if err != nil {
 			c.refuseCheckpoint(err)
@@ -104,12 +104,9 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 			update(cp, later)
 		}
 	}
-	m, err := remembered(cp)
+	m, err := memory.Restore(cp)
 	if err != nil {
 		return err
-	}
-	if cp.Foreign != 0 {
-		m.forgetUnmarked()
 	}
 	for _, err := range cp.Faults {
 		c.refuseCheckpoint(err)
@@ -125,24 +122,24 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	away := min(max(0, now.Sub(cp.Time)), longestAway)
 	// Frames of files come from the first on again, whatever was seen last.
 	stale := away > staleAfter || c.cfg.AnnotationFits
-	if m.tracker = cp.Tracker; stale {
-		m.tracker = nil
+	if c.known = cp.Tracker; stale {
+		c.known = nil
 	}
 	// Without classes nobody would end what was marked automatically; of before there were tracks it is found anew.
 	if stale || cp.Tracks == nil || !c.detects() {
-		m.forgetAutomatic(table)
+		m.ForgetAutomatic(table)
 	}
 	// What no picture shows, and no track, cannot be found.
-	table, _ = table.Apply(objects.Recall{Known: m.objects()})
+	table, _ = table.Apply(objects.Recall{Known: m.Objects()})
 	if c.unchanged(cp) { // what it marks has been followed since
-		c.notes.dropConfigured()
+		c.notes.DropConfigured()
 	} else {
-		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
+		m.Adopt(c.memory)
 	}
 	c.epoch.Store(max(c.epoch.Load(), cp.Epoch+1))
 	c.seqNext, c.ptsNext = cp.Sequence+1, cp.PTS
 	c.restored = &restored{cp.Time, cp.FPS}
-	c.memory.replace(m)
+	c.memory = m
 	c.newest.setTable(table)
 	if err := c.zones.restore(c, cp); err != nil {
 		c.refuseCheckpoint(fmt.Errorf("pipeline: zones: %w", err))
@@ -150,7 +147,7 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	if cp.Foreign != 0 {
 		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Foreign, checkpoint.Version))
 	}
-	c.log.Info("checkpoint taken up", keyObjects, len(table.All()), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
+	c.log.Info("checkpoint taken up", keyObjects, len(table.All()), "pictures", len(m.Marked()), "age", away.Round(time.Millisecond))
 	return nil
 }
 
@@ -181,78 +178,13 @@ func (c *Camera) catchUp(f *ingest.Frame) {
 	away := min(max(0, f.Received.Sub(r.last)), longestAway)
 	c.seqBase += max(1, uint64(math.Round(away.Seconds()*r.fps))) - 1
 	c.ptsBase += away
-	c.notes.rebase(c.seqBase)
+	c.notes.Rebase(c.seqBase)
 }
 
 // unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose
 // frames go on meanwhile.
 func (c *Camera) unchanged(cp *checkpoint.Checkpoint) bool {
 	return len(c.configuredHash) > 0 && slices.Equal(c.configuredHash, cp.Configured) && !c.cfg.AnnotationFits
-}
-
-// remembered is what cp has of pictures and objects.
-func remembered(cp *checkpoint.Checkpoint) (*memory, error) {
-	m := &memory{}
-	pictures := slices.DeleteFunc(append(slices.Clone(cp.Marked), cp.Last), func(data []byte) bool { return len(data) == 0 })
-	scenes, err := checkpoint.Scenes(pictures)
-	if err != nil {
-		return nil, err
-	}
-	for k, s := range scenes {
-		m.marked = append(m.marked, scene{s.Annotation, s.BGR, pictures[k]})
-	}
-	if len(cp.Last) > 0 {
-		n := len(m.marked) - 1
-		m.last, m.marked = &m.marked[n], m.marked[:n:n]
-		m.last.json = nil
-	}
-	// The pictures may be older: of what was removed since, or is dormant by now.
-	m.change(func(o *annotation.Object) bool {
-		o.Label = "" // it may have been renamed since
-		_, is := cp.Objects.Get(o.ID)
-		return is && (cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known tracker.ObjectSnapshot) bool { return known.ID == o.ID }))
-	})
-	if m.last != nil {
-		m.last.annotation.Automatic = true // it is not to be looked up in every frame
-	}
-	return m, nil
-}
-
-// forgetAutomatic leaves what people marked or keep.
-func (m *memory) forgetAutomatic(table objects.Table) {
-	m.change(func(known *annotation.Object) bool {
-		known.Label = "" // it is the table's
-		o, _ := table.Get(known.ID)
-		return !o.Automatic()
-	})
-}
-
-// forgetUnmarked leaves what people may have marked, where nobody knows what was marked automatically: what has
-// an id of theirs, or is in a picture of what they marked or keep.
-func (m *memory) forgetUnmarked() {
-	theirs := make(map[uint32]bool)
-	for _, s := range m.marked {
-		for _, o := range s.annotation.Objects {
-			theirs[o.ID] = true
-		}
-	}
-	m.change(func(o *annotation.Object) bool { return o.ID <= annotation.MaxID || theirs[o.ID] })
-}
-
-// objects are those that pictures show.
-func (m *memory) objects() (all []annotation.Object) {
-	scenes, _ := m.snapshot()
-	for _, s := range scenes {
-		all = append(all, s.annotation.Objects...)
-	}
-	return all
-}
-
-// replace makes m what other is.
-func (m *memory) replace(other *memory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.marked, m.last, m.unused, m.tracker = other.marked, other.last, other.unused, other.tracker
 }
 
 // restore goes on with the zones and lines of a run before, or with those of the configuration where these

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/zones"
 )
 
@@ -546,7 +547,7 @@ func TestRestoreRemoved(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			if refused { // whole ones fail; one that is short is all there is
 				c.turn <- struct{}{}
-				c.keeper.owing.Store(false)
+				c.keeper.Owes()
 				c.capture(c.stages, false)
 				<-c.turn
 				time.Sleep(500 * time.Millisecond)
@@ -744,46 +745,11 @@ func TestSlowStore(t *testing.T) {
 		}
 		began := time.Now()
 		stop()
-		if d := time.Since(began); d > 2*saveTimeout+time.Second {
+		if d := time.Since(began); d > 2*keeper.SaveTimeout+time.Second {
 			t.Errorf("it took %v to end", d)
 		}
 		if len(saves) < 3 || len(saves) > 5 || saves[0] || saves[1] { // the short ones since the first came later
-			t.Errorf("kept short: %v; want the first two whole, one in %v", saves, saveTimeout)
+			t.Errorf("kept short: %v; want the first two whole, one in %v", saves, keeper.SaveTimeout)
 		}
 	})
-}
-
-func TestKeeper(t *testing.T) {
-	frames := seenFrames(t, pictures(t, 3), 3)
-	for _, f := range frames {
-		f.Retain() // the test's
-	}
-	whole, newer, last := &capture{picture: frames[0]}, &capture{picture: frames[1]}, &capture{picture: frames[2]}
-	short := func() *capture { return &capture{short: true} }
-	k := keeper{filled: make(chan struct{}, 1), over: make(chan struct{})}
-	first := short()
-	k.put(first)
-	if k.put(whole); k.waiting != whole {
-		t.Error("a whole one does not replace a short one")
-	}
-	if k.put(short()); k.waiting != whole {
-		t.Error("a short one replaces a whole one")
-	}
-	if k.put(newer); k.take() != newer {
-		t.Error("a newer one does not replace one that waits")
-	}
-	k.put(first)
-	if k.put(short()); k.take() == first {
-		t.Error("a newer short one does not replace one that waits")
-	}
-	k.put(first)
-	k.close()
-	if k.put(last); k.take() != first || k.take() != nil {
-		t.Error("what waits at the end is not the last")
-	}
-	for name, c := range map[string]*capture{"replaced": whole, "too late": last} {
-		if c.picture.Release(); c.picture.Pix != nil {
-			t.Errorf("the picture of one that is %s is not given back", name)
-		}
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 )
 
@@ -191,7 +192,7 @@ func BenchmarkCapture(b *testing.B) {
 				b.Fatal(err)
 			}
 			table, _ := c.newest.table().Apply(objects.Observe{Result: res})
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, table)
+			it.masks = message.Masks(frame, 0, it.scene, res, table)
 			c.newest.keep(it, table)
 		}
 		for _, whole := range []bool{false, true} {
@@ -202,7 +203,7 @@ func BenchmarkCapture(b *testing.B) {
 				}
 			})
 		}
-		c.keeper.take().drop()
+		c.keeper.Take().Drop()
 		c.newest.drop()
 		s.step.Close()
 	}

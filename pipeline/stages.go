@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/guard"
+	"github.com/segd/segd/pipeline/internal/mailbox"
+	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/tracker"
 )
 
@@ -28,27 +31,25 @@ const scenesKept = 3
 // errStages is the cause by which failed stages stop their source.
 var errStages = errors.New("pipeline: a stage failed")
 
-// panicError is a panic turned into an error.
-type panicError struct {
-	value any
-	stack []byte
+// item is a frame on its way through the stages. Whoever holds it owns one
+// reference to the frame, and the scene.
+type item struct {
+	frame *ingest.Frame
+	seq   uint64           // frame.Seq, going on where the stages before a restart ended
+	pts   time.Duration    // likewise
+	note  *pending.Request // annotation of exactly this frame, or nil
+	scene *features.Scene
+	masks *segdv1.MaskFrame
+	core  bool // whether it has one, which goes on with it
+
+	began, ended [Stages]time.Time // its time in each stage
 }
 
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+// Pinned tells whether it must not be replaced by a newer one.
+func (it *item) Pinned() bool { return it.note != nil }
 
-// guard calls f and returns its error, or its panic as one.
-func guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p := &panicError{value: v, stack: debug.Stack()}
-			if m, ok := v.(*features.Panic); ok { // of another goroutine
-				p.value, p.stack = m.Value, m.Stack
-			}
-			err = p
-		}
-	}()
-	return f()
-}
+// Cored tells whether it has a core.
+func (it *item) Cored() bool { return it.core }
 
 // stages is one life of a camera's stages, from their making to their end.
 type stages struct {
@@ -56,7 +57,7 @@ type stages struct {
 	source  Source
 	extract Extractor
 	step    Stepper
-	boxes   [Stages]*mailbox
+	boxes   [Stages]*mailbox.Box[*item]
 	scenes  chan *features.Scene // unused ones
 	earlier remaker
 	holds   map[hold]time.Time // until when
@@ -89,7 +90,7 @@ func (c *Camera) once(ctx context.Context) error {
 			s.step.Close()
 		}
 	}()
-	if err := guard(s.build); err != nil {
+	if err := guard.Call(s.build); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -106,7 +107,7 @@ func (c *Camera) once(ctx context.Context) error {
 	running.Go(func() {
 		defer close(s.ready)
 		defer func() { <-c.turn }()
-		if err := guard(func() error { return s.recall(ctx, next) }); err != nil && ctx.Err() == nil {
+		if err := guard.Call(func() error { return s.recall(ctx, next) }); err != nil && ctx.Err() == nil {
 			s.fail(StageTrack, err)
 		}
 		plan := s.step.Plan(features.Plan{})
@@ -121,9 +122,9 @@ func (c *Camera) once(ctx context.Context) error {
 		running.Go(func() { s.run(stage, do) })
 	}
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
-	c.notes.rebase(c.seqBase)
-	err := guard(func() error { return s.source.Run(sourceCtx, s.accept) })
-	s.boxes[StageFeatures].close()
+	c.notes.Rebase(c.seqBase)
+	err := guard.Call(func() error { return s.source.Run(sourceCtx, s.accept) })
+	s.boxes[StageFeatures].Close()
 	running.Wait()
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
@@ -141,20 +142,24 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	c.stages = nil
 	events := c.edit(c.newest.sequence(), objects.RemoveAll{Automatic: true, Reason: "the camera's stages ended; what is there is found anew"})
-	c.rememberLast()
+	if last := c.newestScene(); last != nil { // else it is what stages saw that ended before
+		c.memory.SetLast(last)
+	}
 	c.emit(time.Now(), append(events, c.edit(0, objects.Lose{Reason: "the camera's stages ended"})...)...)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
-	case !soon:
-		c.memory.recovered()
-	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{} && c.memory.failed():
-		c.forgetAll(err)
+	case !soon: // what they learnt is not at fault
+		c.failures = 0
+	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{}:
+		if c.failures++; c.failures >= maxFailedRecalls {
+			c.forgetAll(err)
+		}
 	}
 	return err
 }
 
 func (s *stages) build() (err error) {
 	for stage := range s.boxes {
-		s.boxes[stage] = newMailbox(func(it *item) { s.dropped(Stage(stage), it) })
+		s.boxes[stage] = mailbox.New(func(it *item) { s.dropped(Stage(stage), it) })
 	}
 	if s.extract, err = s.c.cfg.NewExtractor(); err != nil {
 		return fmt.Errorf("pipeline: features: %w", err)
@@ -173,7 +178,7 @@ func (s *stages) build() (err error) {
 	}
 	s.step = step
 	o := s.c.observer()
-	o.Behind = s.boxes[StageFeatures].waiting
+	o.Behind = s.boxes[StageFeatures].Unread
 	if s.source, err = s.c.cfg.Open(o); err != nil {
 		return fmt.Errorf("pipeline: source: %w", err)
 	}
@@ -191,14 +196,14 @@ func (s *stages) accept(f *ingest.Frame) {
 		c.stats.with(func(s *Snapshot) { s.Damaged++ })
 		c.cfg.Meter.Damaged()
 	}
-	it.note = c.notes.claim(it.seq, !f.Damaged)
-	s.boxes[StageFeatures].put(it)
+	it.note = c.notes.Claim(it.seq, !f.Damaged)
+	s.boxes[StageFeatures].Put(it)
 }
 
 // run is a stage's goroutine.
 func (s *stages) run(stage Stage, do func(*item) error) {
 	if stage+1 < Stages {
-		defer func() { s.boxes[stage+1].close() }()
+		defer func() { s.boxes[stage+1].Close() }()
 	}
 	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
 	defer faults.flush()
@@ -212,13 +217,13 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 			return
 		}
 		it.began[stage] = time.Now()
-		err := guard(func() error { return do(it) })
+		err := guard.Call(func() error { return do(it) })
 		it.ended[stage] = time.Now()
 		// Whoever waits for a core comes after this frame's next stage, and after the next frame
 		// that is computed half.
 		switch {
-		case err == nil && stage == StageFeatures && s.boxes[StageTrack].awaited():
-		case err == nil && stage == StageTrack && s.boxes[StageTrack].waiting():
+		case err == nil && stage == StageFeatures && s.boxes[StageTrack].Awaited():
+		case err == nil && stage == StageTrack && s.boxes[StageTrack].Unread():
 			core, it.core = true, false
 		default:
 			s.free(it)
@@ -232,7 +237,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		err = fmt.Errorf("pipeline: %s: frame %d: %w", stage, it.seq, err)
 		s.failed(stage, it, err)
 		failures++
-		var p *panicError
+		var p *guard.Panic
 		if failures == maxFailures || errors.As(err, &p) {
 			s.fail(stage, err)
 			return
@@ -247,16 +252,16 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 //
 // core is whether the caller has a core for it already, and so may the frame.
 func (s *stages) next(stage Stage, core bool) (it *item, ok bool) {
-	since, has, ok := s.boxes[stage].wait()
+	since, has, ok := s.boxes[stage].Wait()
 	if stage == StageFeatures {
-		s.boxes[StageTrack].drain()
+		s.boxes[StageTrack].Drain()
 	}
 	if ok && !has && !core {
 		s.c.cfg.Cores.Acquire(stage == StageTrack, since)
 		core = true
 	}
 	if ok {
-		it, ok = s.boxes[stage].take() // unless others have failed meanwhile
+		it, ok = s.boxes[stage].Take() // unless others have failed meanwhile
 	}
 	switch {
 	case core && !(ok && !it.core):
@@ -281,7 +286,7 @@ func (s *stages) pass(stage Stage, it *item) {
 		s.release(it)
 		return
 	}
-	s.boxes[stage+1].put(it)
+	s.boxes[stage+1].Put(it)
 }
 
 // fail ends all stages; the first failure is the one that is reported.
@@ -293,7 +298,7 @@ func (s *stages) fail(in Stage, err error) {
 	s.mu.Unlock()
 	s.cancel(errStages)
 	for _, box := range s.boxes {
-		box.abort()
+		box.Abort()
 	}
 }
 
@@ -357,8 +362,8 @@ func (s *stages) features(it *item) error {
 	}
 	plan.PixelAspect = it.frame.PixelAspect
 	switch {
-	case it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq):
-		plan = tracker.PlanFor(plan, it.note.annotation)
+	case it.note != nil && (it.note.Annotation.Frame == nil || *it.note.Annotation.Frame == it.seq):
+		plan = tracker.PlanFor(plan, it.note.Annotation)
 		s.plan.Store(&plan) // what comes until it is labelled shows all, too
 	default:
 		plan = s.whole.Plan(plan, due)

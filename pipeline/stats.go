@@ -4,8 +4,12 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/pipeline/internal/rolling"
 	"github.com/segd/segd/zones"
 )
@@ -128,4 +132,42 @@ func (s *stats) snapshot(now time.Time) Snapshot {
 		snap.Span = s.last.Sub(s.first)
 	}
 	return snap
+}
+
+// status is the once-a-second message of a camera that does as snap says.
+func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
+	st := &segdv1.Status{
+		Site: site, Camera: snap.Camera,
+		Time: timestamppb.New(now),
+		Up:   snap.Up, Error: snap.Reason,
+		FpsIn: snap.FPSIn, FpsOut: snap.FPSOut,
+		FramesIn: snap.In, FramesDropped: snap.Dropped + snap.Failed, FramesPublished: snap.Published,
+		DroppedBeforeFeatures: snap.DroppedBefore[StageFeatures], DroppedBeforeTracking: snap.DroppedBefore[StageTrack],
+		FramesFailed: snap.Failed, FramesUnseen: snap.Unseen, Missed: make(map[string]uint64),
+		Reconnects: snap.Reconnects, Attempts: snap.Attempts,
+		LatencyP50Seconds: snap.Recent.P50.Seconds(), LatencyP95Seconds: snap.Recent.P95.Seconds(),
+	}
+	if !snap.Since.IsZero() {
+		st.DownSince = timestamppb.New(snap.Since)
+	}
+	for why, n := range snap.Missed {
+		if n > 0 {
+			st.Missed[ingest.Miss(why).String()] = n
+		}
+	}
+	if !snap.NextAttempt.IsZero() {
+		st.NextAttempt = timestamppb.New(snap.NextAttempt)
+	}
+	for _, o := range snap.Objects {
+		st.Objects = append(st.Objects, &segdv1.ObjectStatus{
+			Id: o.ID, Label: o.Label, State: message.State(o.State), Area: int32(o.Area),
+		})
+	}
+	for _, z := range snap.Zones.Zones {
+		st.Zones = append(st.Zones, &segdv1.ZoneStatus{Name: z.Name, Objects: int32(z.Objects), Entries: z.Entries, Stays: z.Stays})
+	}
+	for _, l := range snap.Zones.Lines {
+		st.Lines = append(st.Lines, &segdv1.LineStatus{Name: l.Name, AToB: l.AToB, BToA: l.BToA})
+	}
+	return st
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -81,33 +82,10 @@ func (z *zoneWatch) forget(c *Camera, o objects.Object, seq uint64) []*segdv1.Ev
 func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
 	for _, ev := range events {
 		o, _ := of(ev.Object)
-		out = append(out, zoneEvent(ev, seq, &o))
+		out = append(out, message.OfZone(ev, seq, &o))
 	}
 	if len(events) > 0 {
 		z.counted(c)
-	}
-	return out
-}
-
-func zoneEvent(ev zones.Event, seq uint64, o *objects.Object) *segdv1.Event {
-	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: o.Label, Sequence: seq, Extent: box(o.Extent)}
-	switch ev.Kind {
-	case zones.Entered:
-		out.Kind, out.Zone = segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, ev.Name
-		out.Message = fmt.Sprintf("zone %s", ev.Name)
-	case zones.Left:
-		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_LEFT, ev.Name, ev.For.Seconds()
-		out.Message = fmt.Sprintf("zone %s, after %.1f s", ev.Name, ev.For.Seconds())
-	case zones.Stayed:
-		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, ev.Name, ev.For.Seconds()
-		out.Message = fmt.Sprintf("zone %s, for %.1f s", ev.Name, ev.For.Seconds())
-	case zones.Crossed:
-		out.Kind, out.Line, out.Direction = segdv1.EventKind_EVENT_KIND_LINE_CROSSED, ev.Name, segdv1.Direction_DIRECTION_B_TO_A
-		way := "from b to a"
-		if ev.AToB {
-			out.Direction, way = segdv1.Direction_DIRECTION_A_TO_B, "from a to b"
-		}
-		out.Message = fmt.Sprintf("line %s, %s", ev.Name, way)
 	}
 	return out
 }

@@ -49,13 +49,6 @@ func (o *objects) anyVisible() bool {
 	return slices.ContainsFunc(o.all, func(o object) bool { return o.State == Visible })
 }
 
-func (o *objects) appendIDs(dst []uint32) []uint32 {
-	for _, o := range o.all {
-		dst = append(dst, o.id)
-	}
-	return dst
-}
-
 // views are the objects as packages belief and recall see them, until one is added or
 // removed.
 func (o *objects) views() []propagation.Object {

@@ -15,10 +15,6 @@ type Result struct {
 	Width, Height int
 	Objects       []Object
 	Solve         Solve
-
-	// Forgotten are the ids of the objects that were dropped since the last result
-	// because the picture size changed. One may be among Objects, marked anew.
-	Forgotten []uint32
 }
 
 // Object is one annotated object in one frame. What it is called the tracker does not know.

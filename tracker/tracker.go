@@ -25,7 +25,6 @@ type Tracker struct {
 	cfg        Config
 	projection *features.Projection // fitted to the first annotated scene
 	objects    objects
-	forgotten  []uint32 // since the last result
 
 	frames   frames         // of the window
 	size     image.Point    // of the pictures
@@ -101,7 +100,6 @@ type Picture = history.Picture
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation, extents []Extent) (*Result, error) {
 	if t.past.Differs(s) || t.frames.differ(s) {
-		t.forgotten = t.objects.appendIDs(t.forgotten)
 		t.past.Clear()
 		t.forget()
 	}
@@ -145,7 +143,6 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	if p != nil {
 		t.past.Keep(s, p, labels, t.cfg.history(p.Bytes()))
 	}
-	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }
 
@@ -333,9 +330,9 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // camera changed its picture size, so no position or annotation holds any more, or nothing is
 // followed.
 func (t *Tracker) forget() {
-	forgotten, kept := t.forgotten, t.past
+	kept := t.past
 	*t = *assemble(t.cfg)
-	t.forgotten, t.past = forgotten, kept
+	t.past = kept
 }
 
 // Close releases the pictures of earlier frames. The tracker must not be used after it.

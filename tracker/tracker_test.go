@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -391,8 +390,8 @@ func TestFaultyAnnotationChangesNothing(t *testing.T) {
 func TestNewPictureSizeForgets(t *testing.T) {
 	tr := newTracker(t, Config{})
 	s, _ := film(t, 0, disc{80, 60, 20, red})
-	if res := step(t, tr, s, scribbles()); res.Forgotten != nil {
-		t.Errorf("frame 0 made the tracker forget %d", res.Forgotten)
+	if res := step(t, tr, s, scribbles()); len(res.Objects) != 1 {
+		t.Errorf("frame 0 has %d objects; want 1", len(res.Objects))
 	}
 	ex, err := features.New(features.Config{Superpixels: 50}, nil)
 	if err != nil {
@@ -402,25 +401,15 @@ func TestNewPictureSizeForgets(t *testing.T) {
 	if err := ex.Extract(small, make([]byte, 3*64*48), 64, 48, features.Plan{Whole: true}); err != nil {
 		t.Fatal(err)
 	}
-	// A refused annotation has no result: the next one tells it.
 	if _, err := tr.Step(t.Context(), small, nil, scribbles(), nil); !errors.Is(err, annotation.ErrInvalid) {
 		t.Fatalf("error is %v; want annotation.ErrInvalid for the old size", err)
 	}
-	if res := step(t, tr, small, nil); len(res.Objects) != 0 || res.Width != 64 || !slices.Equal(res.Forgotten, []uint32{1}) {
-		t.Fatalf("after a new size: %d objects, width %d, forgotten %d; want 0, 64 and 1", len(res.Objects), res.Width, res.Forgotten)
-	}
-	small.Seq++
-	if res := step(t, tr, small, nil); res.Forgotten != nil {
-		t.Errorf("the second frame of a size made the tracker forget %d", res.Forgotten)
+	if res := step(t, tr, small, nil); len(res.Objects) != 0 || res.Width != 64 {
+		t.Fatalf("after a new size: %d objects, width %d; want 0 and 64", len(res.Objects), res.Width)
 	}
 	s.Seq = 3
-	if res := step(t, tr, s, scribbles()); res.Forgotten != nil || len(res.Objects) != 1 {
-		t.Errorf("back at the old size: forgotten %d, %d objects; want none, there were none, and 1", res.Forgotten, len(res.Objects))
-	}
-	tr.Remove(1)
-	s.Seq = 4
-	if res := step(t, tr, s, nil); res.Forgotten != nil {
-		t.Errorf("the removed object is told as forgotten: %d", res.Forgotten)
+	if res := step(t, tr, s, scribbles()); len(res.Objects) != 1 {
+		t.Errorf("back at the old size: %d objects; want 1", len(res.Objects))
 	}
 }
 

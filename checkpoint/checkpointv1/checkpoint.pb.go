@@ -565,7 +565,6 @@ type MarkedObject struct {
 	Own     bool                   `protobuf:"varint,2,opt,name=own,proto3" json:"own,omitempty"`
 	Kept    bool                   `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
 	Class   string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
-	Label   string                 `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
 	Resting bool                   `protobuf:"varint,13,opt,name=resting,proto3" json:"resting,omitempty"`
 	// The id of its track; 0 if it has none.
 	Track uint32 `protobuf:"varint,16,opt,name=track,proto3" json:"track,omitempty"`
@@ -629,13 +628,6 @@ func (x *MarkedObject) GetKept() bool {
 func (x *MarkedObject) GetClass() string {
 	if x != nil {
 		return x.Class
-	}
-	return ""
-}
-
-func (x *MarkedObject) GetLabel() string {
-	if x != nil {
-		return x.Label
 	}
 	return ""
 }
@@ -1267,16 +1259,15 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x06Marker\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
 	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x122\n" +
-	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracksJ\x04\b\x03\x10\x04\"\xc6\x01\n" +
+	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracksJ\x04\b\x03\x10\x04\"\xb0\x01\n" +
 	"\fMarkedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x12\n" +
 	"\x04kept\x18\x03 \x01(\bR\x04kept\x12\x14\n" +
-	"\x05class\x18\x04 \x01(\tR\x05class\x12\x14\n" +
-	"\x05label\x18\x05 \x01(\tR\x05label\x12\x18\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x18\n" +
 	"\aresting\x18\r \x01(\bR\aresting\x12\x14\n" +
 	"\x05track\x18\x10 \x01(\rR\x05track\x12\x12\n" +
-	"\x04left\x18\x11 \x01(\bR\x04leftJ\x04\b\x06\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
+	"\x04left\x18\x11 \x01(\bR\x04leftJ\x04\b\x05\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
 	"\x06Tracks\x12\x17\n" +
 	"\atime_ns\x18\x01 \x01(\x03R\x06timeNs\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x121\n" +

@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
 )
@@ -51,7 +52,7 @@ type daemon struct {
 	heads    bool                // the network has some
 	cores    *cores.Cores
 	cameras  *cameras.Manager
-	set      *pipeline.Set // of cameras
+	set      *set.Set[*pipeline.Camera]
 	box      *box          // nil: there is no fleet
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog

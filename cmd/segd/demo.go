@@ -135,10 +135,10 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		defer cancel()
 	}
 	start := time.Now()
-	if err := d.serve(ctx, lines(human, d.set.Snapshots)); err != nil {
+	if err := d.serve(ctx, lines(human, d.snapshots)); err != nil {
 		return err
 	}
-	for _, end := range d.set.Snapshots() { // none where another box of a fleet runs it
+	for _, end := range d.snapshots() { // none where another box of a fleet runs it
 		summary(human, time.Since(start), end)
 		if f.json {
 			return cli.WriteJSON(std.Out, newReport(end))

@@ -28,6 +28,7 @@ import (
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 )
 
@@ -98,20 +99,21 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(&config.Config{Site: "test", Superpixels: 96}, slog.New(slog.DiscardHandler))
 		d.cores = cores.New(8)
-		var configs []pipeline.Config
+		var names []string
+		build := map[string]func() (*pipeline.Camera, error){}
 		for name, solved := range cameras {
 			c := d.camera(0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, marks, nil)
 			c.Publisher, c.Viewer = nowhere{}, nil
 			c.NewStepper = func() (pipeline.Stepper, error) { return tracker.New(solved) }
-			configs = append(configs, c)
+			names, build[name] = append(names, name), func() (*pipeline.Camera, error) { return pipeline.New(c) }
 		}
-		set, err := pipeline.NewSet(configs...)
-		if err != nil {
+		all := set.New[*pipeline.Camera]()
+		if err := all.Change(names, build); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- set.Run(ctx) }()
+		go func() { ended <- all.Run(ctx) }()
 		time.Sleep(3 * time.Second) // scrapes are between frames, not at the moment of one
 		page := promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{})
 		for {

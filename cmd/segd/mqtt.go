@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/web"
 )
 
@@ -92,7 +93,7 @@ func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 
 // mqttList is what a broker is told of the declared cameras, whose settings, if they run on any box, are among those
 // given. Of those that do not run this box tells only where idle.
-func mqttList(declared []web.Declared, settings []config.Camera, here *pipeline.Set, idle bool) (list []mqtt.Camera) {
+func mqttList(declared []web.Declared, settings []config.Camera, here *set.Set[*pipeline.Camera], idle bool) (list []mqtt.Camera) {
 	known := make(map[string]config.Camera, len(settings))
 	for _, cam := range settings {
 		known[cam.Name] = cam

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/web"
 )
 
@@ -19,10 +20,7 @@ func TestMQTTCameras(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := pipeline.NewSet()
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := set.New[*pipeline.Camera]()
 	declared := []web.Declared{
 		{Name: "gate", Source: web.SourceFile},
 		{Name: "attic", Source: web.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "zones": [{"name": "door"}]}`)},

@@ -66,11 +66,11 @@ func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 	// A service's journal wants no line a second; a person at a terminal does.
 	var tick func(time.Duration)
 	if cli.IsTerminal(std.Out) {
-		tick = lines(std.Out, d.set.Snapshots)
+		tick = lines(std.Out, d.snapshots)
 	}
 	start := time.Now()
 	err = d.serveManaged(ctx, tick)
-	for _, s := range d.set.Snapshots() {
+	for _, s := range d.snapshots() {
 		summary(std.Out, time.Since(start), s)
 	}
 	return err
@@ -80,7 +80,7 @@ func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 func (d *daemon) serveManaged(ctx context.Context, tick func(time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var managing sync.WaitGroup
-	managing.Go(func() { newManager(d.watch, d.limit, d.log).run(ctx, d.set.Snapshots) })
+	managing.Go(func() { newManager(d.watch, d.limit, d.log).run(ctx, d.snapshots) })
 	err := d.serve(ctx, tick)
 	cancel()
 	managing.Wait()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/pipeline"
 )
 
 // ready says why segd is not ready. A camera that is down is no reason: others
@@ -16,8 +17,11 @@ func (d *daemon) ready() error {
 	return d.bus.Err()
 }
 
+// snapshots tell how each camera that runs does.
+func (d *daemon) snapshots() []pipeline.Snapshot { return pipeline.Snapshots(d.set.Cameras()) }
+
 // alive says that cameras are up and none advances.
-func (d *daemon) alive() error { return d.watch.check(time.Now(), d.set.Snapshots()) }
+func (d *daemon) alive() error { return d.watch.check(time.Now(), d.snapshots()) }
 
 // settings are those that segd runs with.
 func (d *daemon) settings() json.RawMessage { return d.cameras.Settings().Public() }
@@ -62,7 +66,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		running, stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		helpers.Go(func() { d.box.hearOthers(ctx) })
-		helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
+		helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { d.box.capacity.measure(d.snapshots()) }) })
 		helpers.Go(func() {
 			defer stop()   // the cameras have ended by then, and are others'
 			defer cancel() // should it end by itself

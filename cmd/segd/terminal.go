@@ -74,8 +74,8 @@ func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
 		fmt.Fprintln(w, "  no objects")
 	}
 	for _, o := range s.Objects {
-		fmt.Fprintf(w, "  %s: visible in %d of %d frames, now %s\n",
-			cli.Printable(cli.ObjectName(o.ID, o.Label)), o.VisibleFrames, s.Published, o.State)
+		fmt.Fprintf(w, "  %s: visible in %d frames, now %s\n",
+			cli.Printable(cli.ObjectName(o.ID, o.Label)), o.VisibleFrames, o.State)
 	}
 }
 

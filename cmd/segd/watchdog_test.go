@@ -57,7 +57,7 @@ func TestLivez(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		return fmt.Sprint(resp.StatusCode, " ", string(text), err)
 	}
-	waitfor.True(t, "a frame", func() bool { return d.set.Snapshots()[0].Published > 0 })
+	waitfor.True(t, "a frame", func() bool { return d.snapshots()[0].Published > 0 })
 	if got := livez(); !strings.HasPrefix(got, "200 ok") {
 		t.Errorf("of a camera that advances: %s", got)
 	}
@@ -68,7 +68,7 @@ func TestLivez(t *testing.T) {
 		t.Errorf("of one that stands still: %s", got)
 	}
 	server.Close()
-	waitfor.True(t, "the camera to be down", func() bool { return !d.set.Snapshots()[0].Up })
+	waitfor.True(t, "the camera to be down", func() bool { return !d.snapshots()[0].Up })
 	if got := livez(); !strings.HasPrefix(got, "200 ok") {
 		t.Errorf("without a camera that is up: %s", got)
 	}

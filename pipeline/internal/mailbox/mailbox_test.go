@@ -1,4 +1,4 @@
-package pipeline
+package mailbox
 
 import (
 	"slices"
@@ -6,7 +6,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// item is a frame by its number.
+type item struct {
+	seq           uint64
+	pinned, cored bool
+}
+
+func (it *item) Pinned() bool { return it.pinned }
+func (it *item) Cored() bool  { return it.cored }
 
 // collect returns a drop function and where it puts the sequence numbers.
 func collect() (func(*item), func() []uint64) {
@@ -24,9 +37,9 @@ func collect() (func(*item), func() []uint64) {
 }
 
 func bare(seq uint64) *item   { return &item{seq: seq} }
-func pinned(seq uint64) *item { return &item{seq: seq, note: &request{}} }
+func pinned(seq uint64) *item { return &item{seq: seq, pinned: true} }
 
-func TestMailbox(t *testing.T) {
+func TestPut(t *testing.T) {
 	tests := []struct {
 		name           string
 		put            []*item
@@ -41,11 +54,11 @@ func TestMailbox(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			drop, dropped := collect()
-			m := newMailbox(drop)
+			m := New(drop)
 			for _, it := range tt.put {
-				m.put(it)
+				m.Put(it)
 			}
-			m.close()
+			m.Close()
 			var taken []uint64
 			for it, ok := next(m); ok; it, ok = next(m) {
 				taken = append(taken, it.seq)
@@ -57,13 +70,13 @@ func TestMailbox(t *testing.T) {
 	}
 }
 
-func TestMailboxAfterClose(t *testing.T) {
+func TestAfterClose(t *testing.T) {
 	drop, dropped := collect()
-	m := newMailbox(drop)
-	m.close()
-	m.put(bare(1))
-	m.put(pinned(2))
-	if _, ok := m.take(); ok {
+	m := New(drop)
+	m.Close()
+	m.Put(bare(1))
+	m.Put(pinned(2))
+	if _, ok := m.Take(); ok {
 		t.Error("took something out of a closed box")
 	}
 	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
@@ -71,13 +84,13 @@ func TestMailboxAfterClose(t *testing.T) {
 	}
 }
 
-func TestMailboxAbort(t *testing.T) {
+func TestAbort(t *testing.T) {
 	drop, dropped := collect()
-	m := newMailbox(drop)
-	m.put(pinned(1))
-	m.put(pinned(2))
-	m.abort()
-	if _, ok := m.take(); ok {
+	m := New(drop)
+	m.Put(pinned(1))
+	m.Put(pinned(2))
+	m.Abort()
+	if _, ok := m.Take(); ok {
 		t.Error("took something out of an aborted box")
 	}
 	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
@@ -86,45 +99,45 @@ func TestMailboxAbort(t *testing.T) {
 }
 
 // next is how a stage takes items.
-func next(m *mailbox) (*item, bool) {
-	if _, _, ok := m.wait(); !ok {
+func next(m *Box[*item]) (*item, bool) {
+	if _, _, ok := m.Wait(); !ok {
 		return nil, false
 	}
-	return m.take()
+	return m.Take()
 }
 
-// wait tells since when there is something unread, however often it was replaced; drain sleeps
+// Wait tells since when there is something unread, however often it was replaced; Drain sleeps
 // until there is nothing.
-func TestMailboxWaitAndDrain(t *testing.T) {
+func TestWaitAndDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drop, _ := collect()
-		m := newMailbox(drop)
+		m := New(drop)
 		time.Sleep(time.Second)
 		began := time.Now()
 		for seq := range uint64(3) {
-			m.put(bare(seq))
+			m.Put(bare(seq))
 			time.Sleep(time.Second)
 		}
-		if since, _, ok := m.wait(); !ok || !since.Equal(began) {
+		if since, _, ok := m.Wait(); !ok || !since.Equal(began) {
 			t.Errorf("unread since %v, %v; want %v", since, ok, began)
 		}
 		drained := 0
-		go func() { m.drain(); drained++ }()
+		go func() { m.Drain(); drained++ }()
 		synctest.Wait()
 		if drained > 0 {
 			t.Error("drained with an item unread")
 		}
-		if it, ok := m.take(); !ok || it.seq != 2 {
+		if it, ok := m.Take(); !ok || it.seq != 2 {
 			t.Errorf("took %v", it)
 		}
-		if _, ok := m.take(); ok {
+		if _, ok := m.Take(); ok {
 			t.Error("took what is not there")
 		}
 		synctest.Wait()
-		m.put(bare(3))
-		go func() { m.drain(); drained++ }()
+		m.Put(bare(3))
+		go func() { m.Drain(); drained++ }()
 		synctest.Wait()
-		m.abort()
+		m.Abort()
 		synctest.Wait()
 		if drained != 2 {
 			t.Errorf("drained %d times, want once it was empty and once it was closed", drained)
@@ -132,11 +145,11 @@ func TestMailboxWaitAndDrain(t *testing.T) {
 	})
 }
 
-// wait sleeps until put or close wakes it.
-func TestMailboxTakeWaits(t *testing.T) {
+// Wait sleeps until Put or Close wakes it.
+func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drop, _ := collect()
-		m := newMailbox(drop)
+		m := New(drop)
 		var got []uint64
 		ended := false
 		go func() {
@@ -147,26 +160,26 @@ func TestMailboxTakeWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		for seq := range uint64(3) {
-			m.put(bare(seq))
+			m.Put(bare(seq))
 			synctest.Wait()
 		}
 		if !slices.Equal(got, []uint64{0, 1, 2}) || ended {
 			t.Errorf("got %v, ended %v", got, ended)
 		}
-		m.close()
+		m.Close()
 		synctest.Wait()
 		if !ended {
-			t.Error("wait did not return after close")
+			t.Error("Wait did not return after close")
 		}
 	})
 }
 
 // Whatever two sides do at once, each item is either taken or dropped, once, and
 // pinned ones are always taken.
-func TestMailboxLosesNothing(t *testing.T) {
+func TestLosesNothing(t *testing.T) {
 	const n = 5000
 	drop, dropped := collect()
-	m := newMailbox(drop)
+	m := New(drop)
 	var taken []uint64
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -176,12 +189,12 @@ func TestMailboxLosesNothing(t *testing.T) {
 	})
 	for seq := range uint64(n) {
 		if seq%97 == 0 {
-			m.put(pinned(seq))
+			m.Put(pinned(seq))
 		} else {
-			m.put(bare(seq))
+			m.Put(bare(seq))
 		}
 	}
-	m.close()
+	m.Close()
 	reader.Wait()
 	if !slices.IsSorted(taken) {
 		t.Error("items were taken out of order")
@@ -201,4 +214,39 @@ func TestMailboxLosesNothing(t *testing.T) {
 	if len(all) != n {
 		t.Errorf("%d items came out, %d went in", len(all), n)
 	}
+}
+
+// Who puts is told whether somebody waits; who takes, whether the first item has a core, however long it has waited.
+func TestAwaitedAndCored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drop, _ := collect()
+		m := New(drop)
+		if m.Awaited() || m.Unread() {
+			t.Error("nobody waits for an item, and there is none")
+		}
+		var cored []bool
+		waited := make(chan struct{})
+		go func() {
+			defer close(waited)
+			for range 2 {
+				_, has, _ := m.Wait()
+				cored = append(cored, has)
+				m.Take()
+			}
+		}()
+		synctest.Wait()
+		if !m.Awaited() {
+			t.Error("somebody waits")
+		}
+		m.Put(&item{cored: true})
+		synctest.Wait()
+		m.Put(bare(1))
+		<-waited
+		if !slices.Equal(cored, []bool{true, false}) {
+			t.Errorf("the items had cores: %v", cored)
+		}
+		if m.Put(bare(2)); m.Awaited() || !m.Unread() {
+			t.Error("an item is unread, and nobody waits")
+		}
+	})
 }

@@ -1,6 +1,9 @@
-package pipeline
+// Package message makes the messages of segd.v1 (package segdv1) of what a camera's frame comes to: pure functions, of
+// which the camera completes the results by its site, name, epoch and lease.
+package message
 
 import (
+	"fmt"
 	"image"
 	"slices"
 	"time"
@@ -14,20 +17,19 @@ import (
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
-// maskFrame is the message about it, complete but for the time of publishing; it still has
-// its scene.
-func maskFrame(site, camera string, it *item, res *tracker.Result, table objects.Table) *segdv1.MaskFrame {
+// Masks are those of a frame at that stream time, of which the scene is: a table's objects, with what res has of them.
+func Masks(f *ingest.Frame, pts time.Duration, scene *features.Scene, res *tracker.Result, table objects.Table) *segdv1.MaskFrame {
 	return &segdv1.MaskFrame{
-		Site: site, Camera: camera,
-		Sequence:     it.seq,
-		PtsNs:        it.pts.Nanoseconds(),
-		CaptureTime:  timestamppb.New(it.frame.Captured),
-		CaptureClock: captureClock(it.frame.Clock),
-		Width:        int32(res.Width), Height: int32(res.Height), PixelAspect: it.frame.PixelAspect,
-		Objects:           masks(res, table),
-		RegionsOfInterest: regions(it.scene),
+		Sequence:     res.Seq,
+		PtsNs:        pts.Nanoseconds(),
+		CaptureTime:  timestamppb.New(f.Captured),
+		CaptureClock: captureClock(f.Clock),
+		Width:        int32(res.Width), Height: int32(res.Height), PixelAspect: f.PixelAspect,
+		Objects:           Objects(res, table),
+		RegionsOfInterest: regions(scene),
 	}
 }
 
@@ -59,8 +61,8 @@ func box(r image.Rectangle) *segdv1.Box {
 	return setBox(&segdv1.Box{}, r)
 }
 
-// masks are a table's objects, with what res has of them.
-func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
+// Objects are a table's, with what res has of them.
+func Objects(res *tracker.Result, table objects.Table) []*segdv1.Object {
 	all := make([]*segdv1.Object, len(table.All()))
 	own := make([]struct { // of all, in one piece
 		object      segdv1.Object
@@ -72,7 +74,7 @@ func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
 			r = res.Objects[k]
 		}
 		m := &own[i].object
-		m.Id, m.Label, m.Class, m.Automatic, m.State = o.ID, o.Label, o.Class, o.Automatic(), state(o.State)
+		m.Id, m.Label, m.Class, m.Automatic, m.State = o.ID, o.Label, o.Class, o.Automatic(), State(o.State)
 		m.Box, m.Area, m.Score = setBox(&own[i].box, r.Box), int32(r.Area), r.Score
 		m.Counts = counts(r.Mask, res.Width, res.Height)
 		if extent := objects.Extent(&r, res); !extent.Empty() {
@@ -83,11 +85,11 @@ func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
 	return all
 }
 
-// current is an object as it is by now, with its mask from the newest frame, of that size; m is nil if that lacks it.
-func current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.Object {
-	switch lost := m == nil || m.State != state(o.State); { // with the stages that followed it, or before the first frame
+// Current is an object as it is by now, with its mask from the newest frame, of that size; m is nil if that lacks it.
+func Current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.Object {
+	switch lost := m == nil || m.State != State(o.State); { // with the stages that followed it, or before the first frame
 	case lost:
-		m = &segdv1.Object{Id: o.ID, Class: o.Class, State: state(o.State), Box: &segdv1.Box{}, Counts: mask.Empty(int(width), int(height)).String()}
+		m = &segdv1.Object{Id: o.ID, Class: o.Class, State: State(o.State), Box: &segdv1.Box{}, Counts: mask.Empty(int(width), int(height)).String()}
 	case m.Label == o.Label && m.Automatic == o.Automatic():
 		return m
 	default:
@@ -97,8 +99,8 @@ func current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.O
 	return m
 }
 
-// objectEvent is what there is to be told of an object, as of frame seq.
-func objectEvent(ev objects.Event, seq uint64) *segdv1.Event {
+// OfObject is what there is to be told of an object, as of frame seq.
+func OfObject(ev objects.Event, seq uint64) *segdv1.Event {
 	kind := [...]segdv1.EventKind{
 		objects.Appeared:    segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED,
 		objects.Back:        segdv1.EventKind_EVENT_KIND_OBJECT_BACK,
@@ -122,8 +124,6 @@ func counts(m mask.RLE, width, height int) string {
 	return m.String()
 }
 
-func stamp(m *segdv1.MaskFrame, now time.Time) { m.PublishTime = timestamppb.New(now) }
-
 func captureClock(c ingest.Clock) segdv1.CaptureClock {
 	switch c {
 	case ingest.ClockArrival:
@@ -136,7 +136,8 @@ func captureClock(c ingest.Clock) segdv1.CaptureClock {
 	return segdv1.CaptureClock_CAPTURE_CLOCK_UNSPECIFIED
 }
 
-func state(s tracker.State) segdv1.State {
+// State is one as subscribers are told it.
+func State(s tracker.State) segdv1.State {
 	switch s {
 	case tracker.Visible:
 		return segdv1.State_STATE_VISIBLE
@@ -148,40 +149,26 @@ func state(s tracker.State) segdv1.State {
 	return segdv1.State_STATE_UNSPECIFIED
 }
 
-// status is the once-a-second message of a camera that does as snap says.
-func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
-	st := &segdv1.Status{
-		Site: site, Camera: snap.Camera,
-		Time: timestamppb.New(now),
-		Up:   snap.Up, Error: snap.Reason,
-		FpsIn: snap.FPSIn, FpsOut: snap.FPSOut,
-		FramesIn: snap.In, FramesDropped: snap.Dropped + snap.Failed, FramesPublished: snap.Published,
-		DroppedBeforeFeatures: snap.DroppedBefore[StageFeatures], DroppedBeforeTracking: snap.DroppedBefore[StageTrack],
-		FramesFailed: snap.Failed, FramesUnseen: snap.Unseen, Missed: make(map[string]uint64),
-		Reconnects: snap.Reconnects, Attempts: snap.Attempts,
-		LatencyP50Seconds: snap.Recent.P50.Seconds(), LatencyP95Seconds: snap.Recent.P95.Seconds(),
-	}
-	if !snap.Since.IsZero() {
-		st.DownSince = timestamppb.New(snap.Since)
-	}
-	for why, n := range snap.Missed {
-		if n > 0 {
-			st.Missed[ingest.Miss(why).String()] = n
+// OfZone is what there is to be told of an object in a zone or at a line, as of frame seq.
+func OfZone(ev zones.Event, seq uint64, o *objects.Object) *segdv1.Event {
+	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: o.Label, Sequence: seq, Extent: box(o.Extent)}
+	switch ev.Kind {
+	case zones.Entered:
+		out.Kind, out.Zone = segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, ev.Name
+		out.Message = fmt.Sprintf("zone %s", ev.Name)
+	case zones.Left:
+		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_LEFT, ev.Name, ev.For.Seconds()
+		out.Message = fmt.Sprintf("zone %s, after %.1f s", ev.Name, ev.For.Seconds())
+	case zones.Stayed:
+		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, ev.Name, ev.For.Seconds()
+		out.Message = fmt.Sprintf("zone %s, for %.1f s", ev.Name, ev.For.Seconds())
+	case zones.Crossed:
+		out.Kind, out.Line, out.Direction = segdv1.EventKind_EVENT_KIND_LINE_CROSSED, ev.Name, segdv1.Direction_DIRECTION_B_TO_A
+		way := "from b to a"
+		if ev.AToB {
+			out.Direction, way = segdv1.Direction_DIRECTION_A_TO_B, "from a to b"
 		}
+		out.Message = fmt.Sprintf("line %s, %s", ev.Name, way)
 	}
-	if !snap.NextAttempt.IsZero() {
-		st.NextAttempt = timestamppb.New(snap.NextAttempt)
-	}
-	for _, o := range snap.Objects {
-		st.Objects = append(st.Objects, &segdv1.ObjectStatus{
-			Id: o.ID, Label: o.Label, State: state(o.State), Area: int32(o.Area),
-		})
-	}
-	for _, z := range snap.Zones.Zones {
-		st.Zones = append(st.Zones, &segdv1.ZoneStatus{Name: z.Name, Objects: int32(z.Objects), Entries: z.Entries, Stays: z.Stays})
-	}
-	for _, l := range snap.Zones.Lines {
-		st.Lines = append(st.Lines, &segdv1.LineStatus{Name: l.Name, AToB: l.AToB, BToA: l.BToA})
-	}
-	return st
+	return out
 }

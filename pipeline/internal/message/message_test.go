@@ -1,9 +1,12 @@
-package pipeline
+package message
 
 import (
 	"image"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
@@ -26,8 +29,8 @@ func TestMaskInEveryState(t *testing.T) {
 		{ID: 3, State: tracker.Occluded},
 		{ID: 4, State: tracker.Lost}, // it rests
 	}}
-	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, tableOf(res))
-	stamp(m, time.Now())
+	m := Masks(&ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, 0, &features.Scene{}, res, tableOf(res))
+	m.Site, m.Camera, m.PublishTime = "home", "gate", timestamppb.Now()
 	if err := bustest.Check(m); err != nil {
 		t.Error(err)
 	}
@@ -37,20 +40,20 @@ func TestMaskInEveryState(t *testing.T) {
 func TestHiddenIsLostWithTheStages(t *testing.T) {
 	res := &tracker.Result{Width: 8, Height: 6, Objects: []tracker.Object{{ID: 1, State: tracker.Occluded}}}
 	table := tableOf(res)
-	m := masks(res, table)[0]
+	m := Objects(res, table)[0]
 	o := table.All()[0]
-	if got := current(m, &o, 8, 6); got != m || got.State != segdv1.State_STATE_OCCLUDED {
+	if got := Current(m, &o, 8, 6); got != m || got.State != segdv1.State_STATE_OCCLUDED {
 		t.Errorf("while they run: %v", got)
 	}
 	table, _ = table.Apply(objects.Lose{Reason: "they end"})
 	o = table.All()[0]
-	if got := current(m, &o, 8, 6); got.State != segdv1.State_STATE_LOST || got.Id != 1 {
+	if got := Current(m, &o, 8, 6); got.State != segdv1.State_STATE_LOST || got.Id != 1 {
 		t.Errorf("after them: %v", got)
 	}
 }
 
 // An extent is published with or without a mask, and as far outside of the picture as is promised.
-func TestExtentInMaskFrame(t *testing.T) {
+func TestExtent(t *testing.T) {
 	res := &tracker.Result{Width: 8, Height: 6}
 	for i, tt := range []struct{ is, want image.Rectangle }{
 		{image.Rect(1, 2, 3, 4), image.Rect(1, 2, 3, 4)},
@@ -60,8 +63,8 @@ func TestExtentInMaskFrame(t *testing.T) {
 		{image.Rect(16, 0, 20, 4), image.Rectangle{}},
 	} {
 		res.Objects = []tracker.Object{{ID: uint32(i + 1), State: tracker.Occluded, Extent: tt.is}}
-		m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, tableOf(res))
-		stamp(m, time.Now())
+		m := Masks(&ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, 0, &features.Scene{}, res, tableOf(res))
+		m.Site, m.Camera, m.PublishTime = "home", "gate", timestamppb.Now()
 		if err := bustest.Check(m); err != nil {
 			t.Error(err)
 		}
@@ -73,12 +76,12 @@ func TestExtentInMaskFrame(t *testing.T) {
 }
 
 // A message is made of a few pieces of memory, not of one for each object, region and box.
-func TestMaskFrameAllocs(t *testing.T) {
-	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
+func TestMasksAllocs(t *testing.T) {
+	frame, scene := &ingest.Frame{}, &features.Scene{}
 	res := &tracker.Result{Width: 8, Height: 8}
 	allocs := func() float64 {
 		table := tableOf(res)
-		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, table) })
+		return testing.AllocsPerRun(100, func() { Masks(frame, 0, scene, res, table) })
 	}
 	// The message, a time, and of objects and regions a list and what is in it; and the text of each mask.
 	const most = 6
@@ -87,14 +90,35 @@ func TestMaskFrameAllocs(t *testing.T) {
 			t.Errorf("%v allocations for %d objects and regions; want %d at most, and one for each mask", got, n, most)
 		}
 		box := image.Rect(n, 0, n+2, 3)
-		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
+		scene.Patches = append(scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
 		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box, Extent: box})
 	}
-	m := maskFrame("home", "gate", it, res, tableOf(res))
+	m := Masks(frame, 0, scene, res, tableOf(res))
 	for i, o := range m.Objects {
 		if x := int32(3 - i); o.Id != uint32(i+1) || o.Box.X != x || m.RegionsOfInterest[i].Box.X != int32(i) {
 			t.Errorf("object %d: %v, region %v", i, o, m.RegionsOfInterest[i])
 		}
+	}
+}
+
+// What is seen larger is told with its zoom, and before what it lies in.
+func TestRegionsZoomed(t *testing.T) {
+	const width, height = 1440, 1080 // superpixels are grown on half of that
+	e, err := features.New(features.Config{Superpixels: 48}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene := &features.Scene{}
+	plan := features.Plan{Whole: true, Crops: []features.Crop{{Rectangle: image.Rect(100, 200, 400, 420), Zoom: 2}}}
+	if err := e.Extract(scene, make([]byte, 3*width*height), width, height, plan); err != nil {
+		t.Fatal(err)
+	}
+	var got [][5]int32
+	for _, r := range Masks(&ingest.Frame{}, 0, scene, &tracker.Result{Width: width, Height: height}, objects.Table{}).RegionsOfInterest {
+		got = append(got, [5]int32{r.Box.X, r.Box.Y, r.Box.Width, r.Box.Height, r.Zoom})
+	}
+	if diff := cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got); diff != "" {
+		t.Errorf("-want +got (x, y, width, height, zoom):\n%s", diff)
 	}
 }
 

@@ -1,4 +1,12 @@
-package pipeline
+// Package set runs cameras side by side, and changes which ones while they run.
+//
+// In go the names of the cameras that there are to be, and how to build those that are new; each runs from then on until
+// it ends by itself, a change removes or replaces it, or the set ends. What a camera is, a Set does not know. What
+// befalls one does not reach another.
+//
+// Set.Run blocks, and when its context ends it returns once all cameras have ended. Every other method may be called
+// from any goroutine.
+package set
 
 import (
 	"context"
@@ -7,28 +15,37 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/segd/segd/pipeline/internal/guard"
 )
 
 var (
-	// ErrUnknownCamera is wrapped when a camera is asked for that is not in the set.
-	ErrUnknownCamera = errors.New("unknown camera")
-	// ErrSetEnded is wrapped when a set is changed whose Run has returned.
-	ErrSetEnded = errors.New("the set of cameras has ended")
+	// ErrUnknown is wrapped when a camera is asked for that is not in the set.
+	ErrUnknown = errors.New("unknown camera")
+	// ErrEnded is wrapped when a set is changed whose Run has returned.
+	ErrEnded = errors.New("the set of cameras has ended")
 )
 
-// Why a camera is down that Set.Change ended.
+// The causes that a camera's context ends with when Change ends it.
 var (
-	errRemoved  = errors.New("the camera was removed or paused")
-	errReplaced = errors.New("the camera's configuration has changed")
+	ErrRemoved  = errors.New("the camera was removed or paused")
+	ErrReplaced = errors.New("the camera's configuration has changed")
 )
+
+// Camera is what is in a set; *pipeline.Camera is one.
+type Camera interface {
+	Name() string
+	// Run blocks until ctx ends, or the camera does by itself.
+	Run(ctx context.Context) error
+}
 
 // Set is the cameras of one process. They may be changed while it runs.
-type Set struct {
+type Set[C Camera] struct {
 	changes sync.Mutex // held by Change: one after another
 
-	mu       sync.Mutex // guards what follows
-	members  []*member  // in the order of the set
-	run      func(*member)
+	mu       sync.Mutex   // guards what follows
+	members  []*member[C] // in the order of the set
+	run      func(*member[C])
 	wake     chan struct{} // holds one: look whether all have ended
 	changing bool
 	stays    bool
@@ -36,61 +53,36 @@ type Set struct {
 }
 
 // member is one camera's life in the set.
-type member struct {
-	*Camera
+type member[C Camera] struct {
+	camera C
 	cancel context.CancelCauseFunc // nil until it runs
 	gone   chan struct{}           // closed when it has run
 	err    error                   // of its Run; to be read when it is gone
 }
 
-func newMember(cfg Config) (*member, error) {
-	c, err := New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &member{Camera: c, gone: make(chan struct{})}, nil
-}
+// New returns a set without cameras.
+func New[C Camera]() *Set[C] { return &Set[C]{wake: make(chan struct{}, 1)} }
 
-// NewSet builds every camera; the error names all that cannot be built.
-func NewSet(configs ...Config) (*Set, error) {
-	s := &Set{wake: make(chan struct{}, 1)}
-	var faults []error
-	for _, cfg := range configs {
-		if s.index(cfg.Name) >= 0 {
-			faults = append(faults, fmt.Errorf("pipeline: two cameras are called %q", cfg.Name))
-			continue
-		}
-		m, err := newMember(cfg)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		s.members = append(s.members, m)
-	}
-	return s, errors.Join(faults...)
-}
-
-// index is the place of the camera of that name, or -1. It needs mu once the set is shared.
-func (s *Set) index(name string) int {
-	return slices.IndexFunc(s.members, func(m *member) bool { return m.Name() == name })
+// index is the place of the camera of that name, or -1. It needs mu.
+func (s *Set[C]) index(name string) int {
+	return slices.IndexFunc(s.members, func(m *member[C]) bool { return m.camera.Name() == name })
 }
 
 // Run runs the cameras side by side and returns once all have ended: when ctx
-// does, or every source has. A set without cameras waits for some. What befalls one
-// camera does not reach another. It may be called once.
-func (s *Set) Run(ctx context.Context) error {
+// does, or every camera has by itself. A set without cameras waits for some. It may be called once.
+func (s *Set[C]) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	s.mu.Lock()
 	if s.run != nil || s.ended {
 		s.mu.Unlock()
 		return errors.New("pipeline: Run of a set was called twice")
 	}
-	s.run = func(m *member) {
+	s.run = func(m *member[C]) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		m.cancel = cancel
 		running.Go(func() {
 			defer cancel(nil)
-			m.err = guard(func() error { return m.Camera.Run(ctx) })
+			m.err = guard.Call(func() error { return m.camera.Run(ctx) })
 			close(m.gone)
 			s.look()
 		})
@@ -121,15 +113,15 @@ func (s *Set) Run(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// Stay has Run go on until its context ends, though every source has ended: others may come.
-func (s *Set) Stay() {
+// Stay has Run go on until its context ends, though every camera has ended: others may come.
+func (s *Set[C]) Stay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stays = true
 }
 
 // look has Run look whether all have ended.
-func (s *Set) look() {
+func (s *Set[C]) look() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -137,7 +129,7 @@ func (s *Set) look() {
 }
 
 // over tells whether there are cameras, all have ended, and none is about to come.
-func (s *Set) over() bool {
+func (s *Set[C]) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changing || s.stays || len(s.members) == 0 {
@@ -158,10 +150,9 @@ func (s *Set) over() bool {
 // order of names, each after the one it replaces has ended, and run if the set does. The others
 // notice nothing of it. While one is replaced, the old one answers for it.
 //
-// A camera that cannot be built is left out, and the error names it; Config.Check finds most of
-// that beforehand. A name that is neither there nor in build is an error before anything is
-// done, as is the end of the set.
-func (s *Set) Change(names []string, build map[string]func() Config) error {
+// A camera that cannot be built is left out, and the error says so. A name that is neither there nor in
+// build is an error before anything is done, as is the end of the set.
+func (s *Set[C]) Change(names []string, build map[string]func() (C, error)) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	ending, err := s.begin(names, build)
@@ -182,27 +173,27 @@ func (s *Set) Change(names []string, build map[string]func() Config) error {
 		}
 	}
 	for _, name := range names {
-		if config := build[name]; config != nil {
-			m, err := newMember(config())
+		if one := build[name]; one != nil {
+			c, err := one()
 			faults = append(faults, err)
-			s.put(name, m)
+			s.put(name, c, err == nil)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.SortStableFunc(s.members, func(a, b *member) int {
-		return slices.Index(names, a.Name()) - slices.Index(names, b.Name())
+	slices.SortStableFunc(s.members, func(a, b *member[C]) int {
+		return slices.Index(names, a.camera.Name()) - slices.Index(names, b.camera.Name())
 	})
 	return errors.Join(faults...)
 }
 
 // begin tells the cameras to end that have to, takes those out that are not to come again, and
 // returns those that run.
-func (s *Set) begin(names []string, build map[string]func() Config) (ending []*member, err error) {
+func (s *Set[C]) begin(names []string, build map[string]func() (C, error)) (ending []*member[C], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return nil, fmt.Errorf("pipeline: %w", ErrSetEnded)
+		return nil, fmt.Errorf("pipeline: %w", ErrEnded)
 	}
 	var faults []error
 	for i, name := range names {
@@ -221,15 +212,16 @@ func (s *Set) begin(names []string, build map[string]func() Config) (ending []*m
 		return nil, err
 	}
 	s.changing = true
-	s.members = slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool {
-		stays := slices.Contains(names, m.Name())
-		if stays && build[m.Name()] == nil {
+	s.members = slices.DeleteFunc(slices.Clone(s.members), func(m *member[C]) bool {
+		name := m.camera.Name()
+		stays := slices.Contains(names, name)
+		if stays && build[name] == nil {
 			return false
 		}
 		if m.cancel != nil {
-			why := errRemoved
+			why := ErrRemoved
 			if stays {
-				why = errReplaced
+				why = ErrReplaced
 			}
 			m.cancel(why)
 			ending = append(ending, m)
@@ -239,21 +231,21 @@ func (s *Set) begin(names []string, build map[string]func() Config) (ending []*m
 	return ending, nil
 }
 
-// put has m, nil if it could not be built, take the place of the camera of that name, and runs it
-// if the set does.
-func (s *Set) put(name string, m *member) {
+// put has c, unless it could not be built, take the place of the camera of that name, and runs it if the set does.
+func (s *Set[C]) put(name string, c C, built bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.index(name)
-	switch {
-	case m == nil && i < 0:
+	if !built {
+		if i >= 0 {
+			s.members = slices.Delete(s.members, i, i+1)
+		}
 		return
-	case m == nil:
-		s.members = slices.Delete(s.members, i, i+1)
-		return
-	case i < 0:
+	}
+	m := &member[C]{camera: c, gone: make(chan struct{})}
+	if i < 0 {
 		s.members = append(s.members, m)
-	default:
+	} else {
 		s.members[i] = m
 	}
 	if s.run != nil {
@@ -261,34 +253,33 @@ func (s *Set) put(name string, m *member) {
 	}
 }
 
-// Camera returns the camera of that name; the error wraps ErrUnknownCamera and
+// Camera returns the camera of that name; the error wraps ErrUnknown and
 // names those there are.
-func (s *Set) Camera(name string) (*Camera, error) {
+func (s *Set[C]) Camera(name string) (c C, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.index(name); i >= 0 {
-		return s.members[i].Camera, nil
+		return s.members[i].camera, nil
 	}
-	return nil, s.unknown(name)
+	return c, s.unknown(name)
 }
 
 // unknown is the error about a camera that is not there. It needs mu.
-func (s *Set) unknown(name string) error {
+func (s *Set[C]) unknown(name string) error {
 	names := make([]string, len(s.members))
 	for i, m := range s.members {
-		names[i] = m.Name()
+		names[i] = m.camera.Name()
 	}
-	return fmt.Errorf("pipeline: %w %q; there is %q", ErrUnknownCamera, name, names)
+	return fmt.Errorf("pipeline: %w %q; there is %q", ErrUnknown, name, names)
 }
 
-// Snapshots tells how each camera does, in the order of the set.
-func (s *Set) Snapshots() []Snapshot {
+// Cameras are all, in the order of the set.
+func (s *Set[C]) Cameras() []C {
 	s.mu.Lock()
-	members := slices.Clone(s.members)
-	s.mu.Unlock()
-	snaps := make([]Snapshot, len(members))
-	for i, m := range members {
-		snaps[i] = m.Snapshot()
+	defer s.mu.Unlock()
+	all := make([]C, len(s.members))
+	for i, m := range s.members {
+		all[i] = m.camera
 	}
-	return snaps
+	return all
 }

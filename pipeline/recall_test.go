@@ -123,7 +123,7 @@ func TestMarksOutliveTheStages(t *testing.T) {
 			t.Errorf("%d restarts; want 1", c.Snapshot().Restarts)
 		}
 		var known []uint32
-		for _, o := range c.memory.objects() {
+		for _, o := range c.memory.Objects() {
 			known = append(known, o.ID)
 		}
 		// Of the picture of the first mark, that of the second and the last one.

@@ -1,0 +1,210 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
+)
+
+const width, height = 8, 6
+
+// of is a picture of objects.
+func of(ids ...uint32) *Scene {
+	a := &annotation.Annotation{Width: width, Height: height}
+	for _, id := range ids {
+		a.Objects = append(a.Objects, annotation.Object{ID: id, Label: fmt.Sprint("object ", id), Box: []float64{1, 1, 4, 4}})
+	}
+	return &Scene{Annotation: a, BGR: make([]byte, 3*width*height)}
+}
+
+// ids are the objects of each picture.
+func ids(scenes []*Scene) (all [][]uint32) {
+	for _, s := range scenes {
+		var of []uint32
+		for _, o := range s.Annotation.Objects {
+			of = append(of, o.ID)
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+func check(t *testing.T, what string, scenes []*Scene, want ...[]uint32) {
+	t.Helper()
+	if got := ids(scenes); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%s: %v; want %v", what, got, want)
+	}
+}
+
+// The oldest of too many pictures is forgotten, but none that alone shows some object.
+func TestAdd(t *testing.T) {
+	var m Memory
+	m.Add(of(7))
+	for n := range uint32(maxScenes + 1) {
+		m.Add(of(n%2 + 1))
+	}
+	check(t, "pictures", m.Marked(), []uint32{7}, []uint32{1}, []uint32{2}, []uint32{1}, []uint32{2}, []uint32{1}, []uint32{2}, []uint32{1})
+	for n := range uint32(maxScenes + 2) {
+		m.Add(of(100 + n))
+	}
+	if n := len(m.Marked()); n != maxScenes+5 {
+		t.Errorf("%d pictures; want one of each object", n)
+	}
+}
+
+// What is forgotten is in no picture any more; a picture that shows nothing else is forgotten, too. Pictures themselves
+// do not change.
+func TestForget(t *testing.T) {
+	var m Memory
+	both := of(1, 2)
+	both.Annotation.Mask = make([]uint8, width*height)
+	both.Annotation.Mask[3], both.Annotation.Mask[5] = 1, 2
+	m.Add(both)
+	m.Add(of(1))
+	m.Add(of(2))
+	m.SetLast(of(2, 1))
+	m.Forget([]uint32{1})
+	check(t, "without 1", m.Scenes(), []uint32{2}, []uint32{2}, []uint32{2})
+	if a := m.Marked()[0].Annotation; a.Mask[3] != 0 || a.Mask[5] != 2 || both.Annotation.Mask[3] != 1 || len(both.Annotation.Objects) != 2 {
+		t.Errorf("%v; want 1 in no pixel, but in the picture as it was", a.Mask)
+	}
+	m.Forget([]uint32{2})
+	check(t, "without any", m.Scenes())
+}
+
+// What is automatic is forgotten, and labels are the table's.
+func TestForgetAutomatic(t *testing.T) {
+	table := objects.Restore([]objects.Object{{ID: 1}, {ID: 256, Owner: objects.Detector}, {ID: 257, Owner: objects.Kept}}, 0)
+	var m Memory
+	m.Add(of(1, 256, 257))
+	m.Add(of(256))
+	m.ForgetAutomatic(table)
+	check(t, "pictures", m.Marked(), []uint32{1, 257})
+	for _, o := range m.Objects() {
+		if o.Label != "" {
+			t.Errorf("object %d is called %q", o.ID, o.Label)
+		}
+	}
+	// Of a foreign checkpoint nobody knows what is automatic.
+	var foreign Memory
+	foreign.Add(of(1, 300))
+	foreign.SetLast(of(2, 300, 301))
+	foreign.forgetUnmarked()
+	check(t, "foreign pictures", foreign.Scenes(), []uint32{1, 300}, []uint32{2, 300})
+}
+
+// People's objects in sight are missed that are on no picture of a mark.
+func TestMisses(t *testing.T) {
+	var m Memory
+	m.Add(of(1))
+	m.SetLast(of(2, 3))
+	for want, all := range map[bool][]objects.Object{
+		false: {{ID: 1, Area: 9}, {ID: 2}, {ID: 256, Owner: objects.Detector, Area: 9}},
+		true:  {{ID: 1, Area: 9}, {ID: 2, Area: 9}},
+	} {
+		if got := m.Misses(objects.Restore(all, 0)); got != want {
+			t.Errorf("%v are missed: %t", all, got)
+		}
+	}
+}
+
+// The configured annotation comes into use once, also where it was adopted.
+func TestConfigure(t *testing.T) {
+	frame := uint64(4)
+	a := of(1).Annotation
+	a.Frame, a.Picture = &frame, []byte("JPEG")
+	var configured, m Memory
+	configured.Configure(a, make([]byte, 3*width*height))
+	m.Add(of(2))
+	m.Adopt(&configured)
+	check(t, "pictures", m.Marked(), []uint32{2}, []uint32{1})
+	if own := m.Marked()[1].Annotation; own.Frame != nil || own.Picture != nil || a.Frame == nil {
+		t.Errorf("%+v; want it of no frame", own)
+	}
+	if !m.Use() || m.Use() {
+		t.Error("want it to come into use once")
+	}
+	m.Configure(a, nil)
+	if m.Clear(); m.Use() || len(m.Scenes()) != 0 {
+		t.Error("what was forgotten comes into use")
+	}
+}
+
+// A picture is encoded once, and again if that failed, or if it has changed.
+func TestJSON(t *testing.T) {
+	var m Memory
+	m.Add(of(1, 2))
+	encoded := 0
+	var fails error
+	encode := func(*annotation.Annotation, []byte) ([]byte, error) {
+		if encoded++; fails != nil {
+			return nil, fails
+		}
+		return []byte{byte(encoded)}, nil
+	}
+	fails = errors.New("no memory")
+	if _, err := m.Marked()[0].JSON(encode); !errors.Is(err, fails) {
+		t.Errorf("%v; want %v", err, fails)
+	}
+	fails = nil
+	for range 3 {
+		if json, err := m.Marked()[0].JSON(encode); err != nil || !slices.Equal(json, []byte{2}) {
+			t.Errorf("%v, %v", json, err)
+		}
+		m.Forget([]uint32{9})
+	}
+	m.Forget([]uint32{2})
+	if json, err := m.Marked()[0].JSON(encode); err != nil || !slices.Equal(json, []byte{3}) {
+		t.Errorf("without 2: %v, %v", json, err)
+	}
+}
+
+// What a picture shows is marked by its pixels; by outlines where ids do not fit in these.
+func TestShown(t *testing.T) {
+	at := func(id uint32, r image.Rectangle) *segdv1.Object {
+		bits := make([]uint8, width*height)
+		for y := r.Min.Y; y < r.Max.Y; y++ {
+			for x := r.Min.X; x < r.Max.X; x++ {
+				bits[y*width+x] = 1
+			}
+		}
+		return &segdv1.Object{
+			Id: id, Area: int32(r.Dx() * r.Dy()), Counts: mask.Encode(bits, width, height).String(),
+			Box: &segdv1.Box{X: int32(r.Min.X), Y: int32(r.Min.Y), Width: int32(r.Dx()), Height: int32(r.Dy())},
+		}
+	}
+	masks := &segdv1.MaskFrame{Width: width, Height: height, PixelAspect: 1.5, Objects: []*segdv1.Object{
+		at(1, image.Rect(1, 1, 4, 4)), at(2, image.Rectangle{}), at(3, image.Rect(6, 0, 8, 2)), at(256, image.Rect(5, 2, 8, 5)),
+	}}
+	table := objects.Restore([]objects.Object{{ID: 1, State: tracker.Visible}, {ID: 2}, {ID: 256, Owner: objects.Detector}}, 0) // 3 was removed
+	bgr := make([]byte, 3*width*height)
+
+	s := Shown(masks, table, bgr, false)
+	check(t, "people's", []*Scene{s}, []uint32{1})
+	if a := s.Annotation; a.Mask[width+1] != 1 || a.Mask[0] != 0 || a.PixelAspect != 1.5 {
+		t.Errorf("%+v", a)
+	}
+	if bgr[0] = 9; s.BGR[0] != 0 {
+		t.Error("it changes with the camera's picture")
+	}
+	s = Shown(masks, table, bgr, true)
+	check(t, "all", []*Scene{s}, []uint32{1, 256})
+	if a := s.Annotation; a.Mask != nil || a.Objects[0].Polygon == nil && a.Objects[0].Box == nil || a.Objects[1].Polygon == nil && a.Objects[1].Box == nil {
+		t.Errorf("%+v; want outlines", a)
+	}
+	kept, _ := table.Apply(objects.Keep{ID: 256})
+	if s = Shown(masks, kept, bgr, false); s.Annotation.Mask != nil || len(s.Annotation.Objects) != 2 {
+		t.Errorf("with one that is kept: %+v; want outlines of both", s.Annotation)
+	}
+	if s = Shown(masks, objects.Table{}, bgr, true); s != nil {
+		t.Errorf("%+v; want nothing", s.Annotation)
+	}
+}
