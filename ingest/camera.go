@@ -289,7 +289,7 @@ func (c *camera) retry(d time.Duration, err error) {
 	if len(c.attempts) > 0 {
 		d = max(dialAgain, time.Until(c.barred))
 	}
-	c.src.cfg.Observer.retry(err, d)
+	c.src.cfg.Observer.Retry(err, d)
 	if n, say := c.quiet.say(err.Error()); say {
 		c.src.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
 	}

@@ -164,7 +164,8 @@ func TestLeavingOut(t *testing.T) {
 			r := newReceiver(&track{id: codec.MJPEG})
 			left := 0
 			s := &Source{log: slog.New(slog.DiscardHandler), cfg: Config{Observer: Observer{
-				Behind: func() bool { return tc.behind },
+				Decoder: func(codec.ID, codec.Device, error) {},
+				Behind:  func() bool { return tc.behind },
 				Missed: func(why Miss, n int) {
 					if why != MissDisposable {
 						t.Errorf("%d units: %v", n, why)

@@ -79,10 +79,7 @@ func (f *feed) tellDecoder() {
 	}
 	f.decoding = now
 	s := f.src
-	s.cfg.Observer.decoder(now.id, now.on)
-	if err != nil {
-		s.cfg.Observer.decodeFallback(err)
-	}
+	s.cfg.Observer.Decoder(now.id, now.on, err)
 	if now == s.said { // with another connection
 		return
 	}
@@ -192,14 +189,14 @@ const queueBehind = queueUnits / 4
 // because others wait for the decoder, or because frames that are there already
 // wait for the sink and decoding costs enough to be worth that.
 func (f *feed) behind() bool {
-	return len(f.recv.units) >= queueBehind || f.pace.costly() && f.src.cfg.Observer.behind()
+	return len(f.recv.units) >= queueBehind || f.pace.costly() && f.src.cfg.Observer.Behind()
 }
 
 // tell passes on how many units gave no frame; err is the newest of their errors,
 // if it is known.
 func (f *feed) tell(err error) {
 	f.recv.gone.tell(func(why Miss, n int) {
-		f.src.cfg.Observer.missed(why, n)
+		f.src.cfg.Observer.Missed(why, n)
 		switch why {
 		case MissLost:
 			f.bad.add(n, errLost)
@@ -218,10 +215,9 @@ func (f *feed) tellNetwork() {
 		return
 	}
 	f.networkAt = time.Now()
-	r, o := f.recv, &f.src.cfg.Observer
+	r := f.recv
 	if came := int(r.came.Swap(0)); came > 0 {
-		o.packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)))
-		o.jitter(time.Duration(r.shake.Load()))
+		f.src.cfg.Observer.Packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)), time.Duration(r.shake.Load()))
 	}
 }
 
@@ -309,7 +305,7 @@ func (f *feed) captured(u unit) (time.Time, Clock) {
 	}
 	if time.Since(f.offsetAt) >= time.Second {
 		f.offsetAt = time.Now()
-		f.src.cfg.Observer.clockOffset(offset)
+		f.src.cfg.Observer.ClockOffset(offset)
 	}
 	return u.sent, ClockSenderReport
 }

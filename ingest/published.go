@@ -100,7 +100,7 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 			if p.Late {
 				r.late.Add(1)
 			}
-			s.cfg.Observer.held(p.Held)
+			s.cfg.Observer.Held(p.Held)
 			r.handle(p.Packet)
 		}, r.clock.handle)
 	})

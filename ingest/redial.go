@@ -23,10 +23,7 @@ func (l *link) up() {
 	again := l.state == linkLost
 	l.state = linkUp
 	l.src.log.Info("camera is up", "url", l.src.Name(), "again", again)
-	if again {
-		l.src.cfg.Observer.reconnect()
-	}
-	l.src.cfg.Observer.up()
+	l.src.cfg.Observer.Up(again)
 }
 
 // down says why none flow, and tells whether they did before.
@@ -39,7 +36,7 @@ func (l *link) down(err error) (was bool) {
 	default:
 		return false
 	}
-	l.src.cfg.Observer.down(err)
+	l.src.cfg.Observer.Down(err)
 	return l.state == linkLost
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -82,8 +83,9 @@ type Config struct {
 // Observer is told what happens to a source, by the goroutine that runs it. Its
 // functions must not block; each may be nil.
 type Observer struct {
-	// Up: frames flow, for the first time or again.
-	Up func()
+	// Up: frames flow, for the first time or again, which is after Down and an Up
+	// before that (a first connection that took several attempts is the first time).
+	Up func(again bool)
 	// Down: the source went away, or could not be reached the first time. It is
 	// called once until the next Up.
 	Down func(err error)
@@ -91,9 +93,6 @@ type Observer struct {
 	// after a pause. After Down, the first time too. Not called for whip: and stored
 	// sources, which nobody dials.
 	Retry func(err error, pause time.Duration)
-	// Reconnect: frames flow again after Down (a first connection that took several
-	// attempts is not a reconnect).
-	Reconnect func()
 	// Missed: n access units or images gave no frame.
 	Missed func(why Miss, n int)
 	// Behind, the only one that is asked, tells whether frames that were handed out
@@ -104,85 +103,36 @@ type Observer struct {
 	// about once a second while the camera sends sender reports.
 	ClockOffset func(d time.Duration)
 	// Packets: so many RTP packets came, late of them after ones behind them, and lost
-	// never came.
-	Packets func(came, late, lost int)
+	// never came. They came as unevenly as jitter, by RFC 3550. About once a second.
+	Packets func(came, late, lost int, jitter time.Duration)
 	// Held: a publisher's packet waited for d for ones before it. It is called for
 	// every packet, by the goroutine that reads the network.
 	Held func(d time.Duration)
-	// Jitter: how unevenly packets come, by RFC 3550, about once a second.
-	Jitter func(d time.Duration)
-	// Decoder: what decodes the video, and what that is in; whenever it changes.
-	Decoder func(id codec.ID, on codec.Device)
-	// DecodeFallback: software decodes because Config.Decode's device failed.
-	DecodeFallback func(err error)
+	// Decoder: what decodes the video, and what that is in; whenever it changes. With
+	// a fallback software decodes because Config.Decode's device failed.
+	Decoder func(id codec.ID, on codec.Device, fallback error)
 }
 
-func (o *Observer) up() {
-	if o.Up != nil {
-		o.Up()
+// complete returns o with functions that do nothing in the place of those that are nil.
+func (o Observer) complete() Observer {
+	idle := reflect.ValueOf(Observer{
+		Up:          func(bool) {},
+		Down:        func(error) {},
+		Retry:       func(error, time.Duration) {},
+		Missed:      func(Miss, int) {},
+		Behind:      func() bool { return false },
+		ClockOffset: func(time.Duration) {},
+		Packets:     func(int, int, int, time.Duration) {},
+		Held:        func(time.Duration) {},
+		Decoder:     func(codec.ID, codec.Device, error) {},
+	})
+	functions := reflect.ValueOf(&o).Elem()
+	for i := range functions.NumField() {
+		if f := functions.Field(i); f.IsNil() {
+			f.Set(idle.Field(i))
+		}
 	}
-}
-
-func (o *Observer) down(err error) {
-	if o.Down != nil {
-		o.Down(err)
-	}
-}
-
-func (o *Observer) retry(err error, pause time.Duration) {
-	if o.Retry != nil {
-		o.Retry(err, pause)
-	}
-}
-
-func (o *Observer) reconnect() {
-	if o.Reconnect != nil {
-		o.Reconnect()
-	}
-}
-
-func (o *Observer) missed(why Miss, n int) {
-	if o.Missed != nil {
-		o.Missed(why, n)
-	}
-}
-
-func (o *Observer) behind() bool { return o.Behind != nil && o.Behind() }
-
-func (o *Observer) packets(came, late, lost int) {
-	if o.Packets != nil && came+lost > 0 {
-		o.Packets(came, late, lost)
-	}
-}
-
-func (o *Observer) held(d time.Duration) {
-	if o.Held != nil {
-		o.Held(d)
-	}
-}
-
-func (o *Observer) jitter(d time.Duration) {
-	if o.Jitter != nil {
-		o.Jitter(d)
-	}
-}
-
-func (o *Observer) decoder(id codec.ID, on codec.Device) {
-	if o.Decoder != nil {
-		o.Decoder(id, on)
-	}
-}
-
-func (o *Observer) decodeFallback(err error) {
-	if o.DecodeFallback != nil {
-		o.DecodeFallback(err)
-	}
-}
-
-func (o *Observer) clockOffset(d time.Duration) {
-	if o.ClockOffset != nil {
-		o.ClockOffset(d)
-	}
+	return o
 }
 
 // Defaults of Config.
@@ -286,6 +236,7 @@ func Open(cfg Config) (*Source, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
 	}
+	s.cfg.Observer = cfg.Observer.complete()
 	if cfg.Logger == nil {
 		s.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -346,7 +297,7 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	}
 	err := s.runStored(ctx, sink)
 	if err != nil && ctx.Err() == nil {
-		s.cfg.Observer.down(err)
+		s.cfg.Observer.Down(err)
 	}
 	return err
 }
@@ -356,7 +307,7 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 // come. It tries once, and gives up by itself after about four times the stall timeout.
 func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) error {
 	of := codec.ID(0)
-	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device) { of = id }}
+	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device, _ error) { of = id }}
 	cfg.Loop = false
 	cfg.AsFast = true
 	s, err := Open(cfg)

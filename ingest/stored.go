@@ -35,7 +35,7 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 		err := s.readOnce(ctx, &pace, func(f *Frame) {
 			if !up {
 				up = true
-				s.cfg.Observer.up()
+				s.cfg.Observer.Up(false)
 			}
 			s.emit(f, sink)
 		})
@@ -85,7 +85,7 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 		case errors.Is(err, codec.ErrUndecodable):
-			s.cfg.Observer.missed(MissUndecodable, 1)
+			s.cfg.Observer.Missed(MissUndecodable, 1)
 			bad.add(1, err)
 			why = err
 			continue
