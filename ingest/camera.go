@@ -191,7 +191,7 @@ func (c *camera) answered(a *attempt) {
 	if c.shown != nil {
 		c.lost(c.src.explain(fmt.Errorf("%w; another connection has one", c.feed.stalled(time.Since(c.lastAt).Round(time.Millisecond)))))
 	}
-	f, err := newFeed(c.src, a.conn.recv, a.conn.decoder, c.sink, c.up)
+	f, err := newFeed(c.src, a.conn, c.sink, c.up)
 	if err != nil {
 		c.abandon(a.conn)
 		c.failed(c.src.explain(err))

@@ -174,8 +174,7 @@ func TestLeavingOut(t *testing.T) {
 				},
 			}}}
 			got := 0
-			decoder := func() (*codec.Decoder, error) { return codec.NewDecoder(codec.MJPEG) }
-			f, err := newFeed(s, r, decoder, func(f *Frame) { got++; f.Release() }, func() {})
+			f, err := newFeed(s, s.newConnection(r), func(f *Frame) { got++; f.Release() }, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}

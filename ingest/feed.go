@@ -28,7 +28,8 @@ const (
 type feed struct {
 	src     *Source
 	sink    func(*Frame)
-	onFirst func() // called before the first frame is handed out
+	onFirst func()       // called before the first frame is handed out
+	ended   <-chan error // of the connection
 	recv    *receiver
 	dec     *codec.Decoder
 	failure error // of emit, inside the decoder
@@ -44,14 +45,14 @@ type feed struct {
 	networkAt time.Time // and how packets come
 }
 
-// newFeed returns a feed of what r receives. close must follow.
-func newFeed(s *Source, r *receiver, decoder func() (*codec.Decoder, error), sink func(*Frame), onFirst func()) (*feed, error) {
-	dec, err := decoder()
+// newFeed returns a feed of what c receives. close must follow.
+func newFeed(s *Source, c *connection, sink func(*Frame), onFirst func()) (*feed, error) {
+	dec, err := c.decoder()
 	if err != nil {
 		return nil, err
 	}
 	f := &feed{
-		src: s, sink: sink, onFirst: onFirst, recv: r, dec: dec,
+		src: s, sink: sink, onFirst: onFirst, ended: c.ended, recv: c.recv, dec: dec,
 		sent: make(map[int64]unit),
 		bad:  coalescer{log: s.log, msg: "access units gave no frame"},
 	}
@@ -103,7 +104,7 @@ func (f *feed) close() {
 //
 // It returns why it ended, which is ctx's error, what came on ended, or what is
 // wrong with the pictures; never nil.
-func (f *feed) receive(ctx context.Context, ended <-chan error) error {
+func (f *feed) receive(ctx context.Context) error {
 	s := f.src
 	s.time.restart()
 	limit := firstFrameFactor * s.cfg.StallTimeout
@@ -120,7 +121,7 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 				limit = s.cfg.StallTimeout
 				watch.Reset(limit)
 			}
-		case err := <-ended:
+		case err := <-f.ended:
 			return err
 		case err := <-f.recv.refused:
 			return err
