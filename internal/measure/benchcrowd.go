@@ -18,7 +18,6 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/measure/crowd"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/resident"
 )
@@ -100,7 +99,7 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 		return cli.Usage(err)
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
-	people, err := crowd.New(ctx, offline.Play(demo.FindClip(), 0, false), model)
+	people, err := crowd.New(ctx, demo.FindClip())
 	if err != nil {
 		return err
 	}
