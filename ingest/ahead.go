@@ -14,10 +14,10 @@ type Ahead struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the source has ended
 	err    error         // how; to be read then
-	flows  chan struct{} // closed at the first frame
+	flows  chan struct{} // closed at the first frame, by flow
+	flow   func()
 
 	mu       sync.Mutex // guards what follows, and is held while observer and sink are called
-	first    bool       // there was a frame
 	observer Observer
 	sink     func(*Frame)
 	// What an Observer has missed that comes later.
@@ -28,6 +28,7 @@ type Ahead struct {
 // OpenAhead is Open of a source that runs at once. cfg's Observer is not told anything: that of Attach is.
 func OpenAhead(cfg Config) (*Ahead, error) {
 	a := &Ahead{done: make(chan struct{}), flows: make(chan struct{}), observer: Observer{}.complete()}
+	a.flow = sync.OnceFunc(func() { close(a.flows) })
 	cfg.Observer = a.observe()
 	cfg.FirstDial = 0
 	source, err := Open(cfg)
@@ -46,10 +47,7 @@ func OpenAhead(cfg Config) (*Ahead, error) {
 func (a *Ahead) take(f *Frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.first {
-		a.first = true
-		close(a.flows)
-	}
+	a.flow()
 	if a.sink == nil {
 		f.Release()
 		return

@@ -61,9 +61,9 @@ type camera struct {
 
 func newCamera(s *Source, sink func(*Frame)) *camera {
 	c := &camera{
-		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: max(firstGap, s.interval),
-		wait:    pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff),
-		refused: pause.Growing(s.cfg.MinRefused, s.cfg.MaxRefused),
+		src: s, sink: sink, link: link{src: s}, gap: max(firstGap, s.interval),
+		wait:    pause.Growing(s.cfg.minBackoff, s.cfg.maxBackoff),
+		refused: pause.Growing(s.cfg.minRefused, s.cfg.maxRefused),
 		reports: make(chan *attempt),
 		dialAt:  time.NewTimer(s.cfg.FirstDial),
 		watch:   time.NewTimer(0),
@@ -241,12 +241,12 @@ func (c *camera) lost(err error) {
 	c.leave()
 	// A connection that lasted longer than the longest wait was a healthy one; one
 	// that breaks at once must not be redialled at full speed for ever.
-	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.MaxBackoff {
+	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.maxBackoff {
 		c.wait.Reset()
 	}
 	d, err := c.pause(err)
 	if c.link.down(err) {
-		c.quiet.reset()
+		c.quiet = repeats{}
 	}
 	c.retry(d, err)
 }

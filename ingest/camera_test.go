@@ -113,7 +113,7 @@ func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
 func testConfig(url, transport string) Config {
 	return Config{
 		Camera: "test", URL: url, Transport: transport,
-		StallTimeout: 2 * time.Second, MinBackoff: 5 * time.Millisecond, MaxBackoff: 40 * time.Millisecond,
+		StallTimeout: 2 * time.Second, minBackoff: 5 * time.Millisecond, maxBackoff: 40 * time.Millisecond,
 	}
 }
 

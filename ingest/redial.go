@@ -42,7 +42,6 @@ func (l *link) down(err error) (was bool) {
 
 // repeats quiets a message that says the same again and again.
 type repeats struct {
-	every time.Duration
 	last  string
 	at    time.Time
 	count int
@@ -55,12 +54,10 @@ const repeatEvery = time.Minute
 // there were since last time.
 func (r *repeats) say(msg string) (attempts int, ok bool) {
 	r.count++
-	if msg == r.last && time.Since(r.at) < r.every {
+	if msg == r.last && time.Since(r.at) < repeatEvery {
 		return 0, false
 	}
 	attempts, r.count = r.count, 0
 	r.last, r.at = msg, time.Now()
 	return attempts, true
 }
-
-func (r *repeats) reset() { *r = repeats{every: r.every} }

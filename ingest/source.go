@@ -64,12 +64,6 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
-	MinBackoff, MaxBackoff time.Duration
-	// MinRefused and MaxRefused bound it after the camera has refused user and password,
-	// or nobody at all: many lock an account after five wrong passwords; 0 = 1 and 15
-	// minutes.
-	MinRefused, MaxRefused time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
 	// for their key frames, in the same moment.
@@ -78,6 +72,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer is told what happens to the source.
 	Observer Observer
+
+	// Bounds of the waits before redials, below; 0: the defaults. Tests have shorter ones.
+	minBackoff, maxBackoff, minRefused, maxRefused time.Duration
 }
 
 // Observer is told what happens to a source, by the goroutine that runs it. Its
@@ -138,14 +135,14 @@ func (o Observer) complete() Observer {
 // Defaults of Config.
 const (
 	defaultStallTimeout = 5 * time.Second
-	defaultMinBackoff   = 500 * time.Millisecond
-	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
+	// The wait before a redial. A camera that is back shows pictures within two seconds, the
 	// wait for its key frame included. An attempt costs a handful of packets.
-	defaultMaxBackoff = time.Second
-	defaultMinRefused = time.Minute
-	defaultMaxRefused = 15 * time.Minute
-	defaultDirFPS     = 25
-	maxDirFPS         = 1000
+	defaultMinBackoff, defaultMaxBackoff = 500 * time.Millisecond, time.Second
+	// The same after the camera has refused user and password, or nobody at all: many lock an
+	// account after five wrong passwords.
+	defaultMinRefused, defaultMaxRefused = time.Minute, 15 * time.Minute
+	defaultDirFPS                        = 25
+	maxDirFPS                            = 1000
 	// defaultSnapshotFPS: cameras make a snapshot apart from their video, which many can
 	// do about once a second.
 	defaultSnapshotFPS = 1
@@ -220,15 +217,11 @@ func Open(cfg Config) (*Source, error) {
 	if !(cfg.Aspect == 0 || cfg.Aspect >= 1.0/codec.MaxAspect && cfg.Aspect <= codec.MaxAspect) {
 		fault("aspect %v is not between 1:%d and %d:1", cfg.Aspect, codec.MaxAspect, codec.MaxAspect)
 	}
-	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
-	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
-	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	setDefault(&s.cfg.MinRefused, defaultMinRefused)
-	setDefault(&s.cfg.MaxRefused, max(defaultMaxRefused, s.cfg.MinRefused))
-	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff ||
-		s.cfg.MinRefused < 0 || s.cfg.MaxRefused < s.cfg.MinRefused {
-		fault("stall timeout %v, first dial after %v, backoff %v to %v, after a refusal %v to %v: none may be negative, and the largest not below the smallest",
-			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff, s.cfg.MinRefused, s.cfg.MaxRefused)
+	s.cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
+	s.cfg.minBackoff, s.cfg.maxBackoff = cmp.Or(cfg.minBackoff, defaultMinBackoff), cmp.Or(cfg.maxBackoff, defaultMaxBackoff)
+	s.cfg.minRefused, s.cfg.maxRefused = cmp.Or(cfg.minRefused, defaultMinRefused), cmp.Or(cfg.maxRefused, defaultMaxRefused)
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 {
+		fault("stall timeout %v, first dial after %v: neither may be negative", s.cfg.StallTimeout, s.cfg.FirstDial)
 	}
 	if err := s.setPace(); err != nil {
 		faults = append(faults, err)
@@ -260,12 +253,6 @@ func (s *Source) setPace() error {
 		s.cfg.StallTimeout += s.interval
 	}
 	return nil
-}
-
-func setDefault(d *time.Duration, v time.Duration) {
-	if *d == 0 {
-		*d = v
-	}
 }
 
 // Name returns the source's URL without secrets.
