@@ -40,15 +40,6 @@ type Clip struct {
 // Len returns the number of frames.
 func (c *Clip) Len() int { return len(c.units) }
 
-// Prepare reads the clip at path and compresses it to H.264 with a key frame a
-// second and one at frame start, where playing will begin. It calls progress,
-// if not nil, after each frame; total can be off when the file does not know
-// its own length, but the last call has done == total. It takes about two
-// seconds a minute of the sample clip.
-func Prepare(ctx context.Context, path string, start int, progress func(done, total int)) (*Clip, error) {
-	return prepare(ctx, path, Shape{Start: start}, progress)
-}
-
 // Draw returns a clip of as many frames as asked for, each of them what picture returns for its number: BGR, row after
 // row. There is a key frame in every cfg.GOP.
 func Draw(cfg codec.EncoderConfig, frames int, picture func(n int) []byte) (*Clip, error) {
@@ -85,12 +76,11 @@ type Shape struct {
 	Start int
 }
 
-// PrepareAs is Prepare of a clip made into shape.
-func PrepareAs(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
-	return prepare(ctx, path, shape, progress)
-}
-
-func prepare(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
+// Prepare reads the clip at path and compresses it to H.264 as shape says, with a key
+// frame a second and one where playing will begin. It calls progress, if not nil, after
+// each frame; total can be off when the file does not know its own length, but the last
+// call has done == total. It takes about two seconds a minute of the sample clip.
+func Prepare(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %w: there is no %s; Debian's package opencv-doc has it (apt-get install opencv-doc)", ErrNoClip, path)
 	}

@@ -20,7 +20,7 @@ func TestPrepareSample(t *testing.T) {
 	}
 	const start = 123 // not a multiple of the key frame interval
 	calls, last := 0, 0
-	c, err := Prepare(context.Background(), ClipPath, start, func(done, total int) {
+	c, err := Prepare(context.Background(), ClipPath, Shape{Start: start}, func(done, total int) {
 		calls++
 		if done < last || total < done {
 			t.Errorf("progress %d of %d after %d", done, total, last)
@@ -167,7 +167,7 @@ func TestPrepareErrors(t *testing.T) {
 		{"not a video", context.Background(), "/etc/passwd", 0, nil, "not a video file"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Prepare(tc.ctx, tc.path, tc.start, nil)
+			_, err := Prepare(tc.ctx, tc.path, Shape{Start: tc.start}, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), "demo: ") || !strings.Contains(err.Error(), tc.words) {
 				t.Errorf("error %v does not say %q", err, tc.words)
 			}
@@ -176,17 +176,17 @@ func TestPrepareErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Prepare(context.Background(), path, 3, nil); err != nil {
+	if _, err := Prepare(context.Background(), path, Shape{Start: 3}, nil); err != nil {
 		t.Error(err)
 	}
 }
 
 // A clip made into another shape: its size, rate and length, and still the same
 // picture.
-func TestPrepareAs(t *testing.T) {
+func TestPrepare(t *testing.T) {
 	shape := Shape{Width: 384, Height: 144, FPS: 25, Frames: 30}
 	last, total := 0, 0
-	c, err := PrepareAs(t.Context(), ClipPath, shape, func(done, of int) { last, total = done, of })
+	c, err := Prepare(t.Context(), ClipPath, shape, func(done, of int) { last, total = done, of })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestPrepareAs(t *testing.T) {
 	if d := meanDifference(got, small); d > 12 {
 		t.Errorf("the small picture differs from the large one by %.1f grey levels on average", d)
 	}
-	if _, err := PrepareAs(t.Context(), ClipPath, Shape{Width: 33}, nil); err == nil || !strings.Contains(err.Error(), "even") {
+	if _, err := Prepare(t.Context(), ClipPath, Shape{Width: 33}, nil); err == nil || !strings.Contains(err.Error(), "even") {
 		t.Errorf("an odd width: %v", err)
 	}
 }

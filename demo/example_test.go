@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	clip, err := demo.Prepare(context.Background(), demo.ClipPath, 100, nil)
+	clip, err := demo.Prepare(context.Background(), demo.ClipPath, demo.Shape{Start: 100}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -135,15 +135,6 @@ func (s *Server) URL() string {
 	return s.url
 }
 
-// Addr returns the host and port it listens on; "" before Start.
-func (s *Server) Addr() string {
-	u, err := url.Parse(s.URL())
-	if err != nil {
-		return ""
-	}
-	return u.Host
-}
-
 // Stop ends the sending of frames, leaves the clients connected, and returns how
 // many frames were sent, the first of them to the first client that played. It
 // may be called more than once; Close is still needed.

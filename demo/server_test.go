@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/bluenviron/gortsplib/v5"
@@ -169,13 +170,18 @@ func equal(a, b [][]byte) bool {
 	return bytes.Equal(bytes.Join(a, []byte{0, 0, 1}), bytes.Join(b, []byte{0, 0, 1}))
 }
 
+// address is the host and port that s listens on.
+func address(s *Server) string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.URL(), "rtsp://"), Path)
+}
+
 func TestCredentials(t *testing.T) {
 	s := newServer(t, Config{User: "u", Password: "p"}, 0, 4)
 	for address, want := range map[string]base.StatusCode{
-		"rtsp://u:p@" + s.Addr() + Path:    0,
-		"rtsp://" + s.Addr() + Path:        base.StatusUnauthorized,
-		"rtsp://u:q@" + s.Addr() + Path:    base.StatusUnauthorized,
-		"rtsp://u:p@" + s.Addr() + "/else": base.StatusNotFound,
+		"rtsp://u:p@" + address(s) + Path:    0,
+		"rtsp://" + address(s) + Path:        base.StatusUnauthorized,
+		"rtsp://u:q@" + address(s) + Path:    base.StatusUnauthorized,
+		"rtsp://u:p@" + address(s) + "/else": base.StatusNotFound,
 	} {
 		_, _, err := client(t, address, gortsplib.ProtocolTCP)
 		var status liberrors.ErrClientBadStatusCode
@@ -195,7 +201,7 @@ func TestReturnOnSamePort(t *testing.T) {
 	receive(t, samples)
 	first.Close()
 	first.Close()
-	second := newServer(t, Config{Addr: first.Addr()}, 0, 4)
+	second := newServer(t, Config{Addr: address(first)}, 0, 4)
 	if second.URL() != first.URL() {
 		t.Errorf("URL %s, then %s", first.URL(), second.URL())
 	}

@@ -14,26 +14,21 @@ type Ahead struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the source has ended
 	err    error         // how; to be read then
-	flows  chan struct{} // closed at the first frame
+	flows  chan struct{} // closed at the first frame, by flow
+	flow   func()
 
 	mu       sync.Mutex // guards what follows, and is held while observer and sink are called
-	first    bool       // there was a frame
 	observer Observer
 	sink     func(*Frame)
-	state    observed
-}
-
-// observed is what an Observer has missed that comes later.
-type observed struct {
+	// What an Observer has missed that comes later.
 	up      bool
-	decoder bool
-	id      codec.ID
-	on      codec.Device
+	decoder *decoding // nil: nothing was decoded
 }
 
 // OpenAhead is Open of a source that runs at once. cfg's Observer is not told anything: that of Attach is.
 func OpenAhead(cfg Config) (*Ahead, error) {
-	a := &Ahead{done: make(chan struct{}), flows: make(chan struct{})}
+	a := &Ahead{done: make(chan struct{}), flows: make(chan struct{}), observer: Observer{}.complete()}
+	a.flow = sync.OnceFunc(func() { close(a.flows) })
 	cfg.Observer = a.observe()
 	cfg.FirstDial = 0
 	source, err := Open(cfg)
@@ -52,10 +47,7 @@ func OpenAhead(cfg Config) (*Ahead, error) {
 func (a *Ahead) take(f *Frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.first {
-		a.first = true
-		close(a.flows)
-	}
+	a.flow()
 	if a.sink == nil {
 		f.Release()
 		return
@@ -79,12 +71,12 @@ func (a *Ahead) Wait(ctx context.Context) error {
 func (a *Ahead) Attach(o Observer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.observer = o
-	if a.state.decoder {
-		o.decoder(a.state.id, a.state.on)
+	a.observer = o.complete()
+	if d := a.decoder; d != nil {
+		a.observer.Decoder(d.id, d.on, nil)
 	}
-	if a.state.up {
-		o.up()
+	if a.up {
+		a.observer.Up(false)
 	}
 }
 
@@ -115,22 +107,21 @@ func (a *Ahead) observe() Observer {
 		f(&a.observer)
 	}
 	return Observer{
-		Up:        func() { tell(func(o *Observer) { a.state.up = true; o.up() }) },
-		Down:      func(err error) { tell(func(o *Observer) { a.state.up = false; o.down(err) }) },
-		Retry:     func(err error, pause time.Duration) { tell(func(o *Observer) { o.retry(err, pause) }) },
-		Reconnect: func() { tell(func(o *Observer) { o.reconnect() }) },
-		Missed:    func(why Miss, n int) { tell(func(o *Observer) { o.missed(why, n) }) },
+		Up:     func(again bool) { tell(func(o *Observer) { a.up = true; o.Up(again) }) },
+		Down:   func(err error) { tell(func(o *Observer) { a.up = false; o.Down(err) }) },
+		Retry:  func(err error, pause time.Duration) { tell(func(o *Observer) { o.Retry(err, pause) }) },
+		Missed: func(why Miss, n int) { tell(func(o *Observer) { o.Missed(why, n) }) },
 		Behind: func() (behind bool) {
-			tell(func(o *Observer) { behind = o.behind() })
+			tell(func(o *Observer) { behind = o.Behind() })
 			return behind
 		},
-		ClockOffset: func(d time.Duration) { tell(func(o *Observer) { o.clockOffset(d) }) },
-		Packets:     func(came, late, lost int) { tell(func(o *Observer) { o.packets(came, late, lost) }) },
-		Held:        func(d time.Duration) { tell(func(o *Observer) { o.held(d) }) },
-		Jitter:      func(d time.Duration) { tell(func(o *Observer) { o.jitter(d) }) },
-		Decoder: func(id codec.ID, on codec.Device) {
-			tell(func(o *Observer) { a.state.decoder, a.state.id, a.state.on = true, id, on; o.decoder(id, on) })
+		ClockOffset: func(d time.Duration) { tell(func(o *Observer) { o.ClockOffset(d) }) },
+		Packets: func(came, late, lost int, jitter time.Duration) {
+			tell(func(o *Observer) { o.Packets(came, late, lost, jitter) })
 		},
-		DecodeFallback: func(err error) { tell(func(o *Observer) { o.decodeFallback(err) }) },
+		Held: func(d time.Duration) { tell(func(o *Observer) { o.Held(d) }) },
+		Decoder: func(id codec.ID, on codec.Device, fallback error) {
+			tell(func(o *Observer) { a.decoder = &decoding{id: id, on: on}; o.Decoder(id, on, fallback) })
+		},
 	}
 }

@@ -61,9 +61,9 @@ type camera struct {
 
 func newCamera(s *Source, sink func(*Frame)) *camera {
 	c := &camera{
-		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: max(firstGap, s.interval),
-		wait:    pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff),
-		refused: pause.Growing(s.cfg.MinRefused, s.cfg.MaxRefused),
+		src: s, sink: sink, link: link{src: s}, gap: max(firstGap, s.interval),
+		wait:    pause.Growing(s.cfg.minBackoff, s.cfg.maxBackoff),
+		refused: pause.Growing(s.cfg.minRefused, s.cfg.maxRefused),
 		reports: make(chan *attempt),
 		dialAt:  time.NewTimer(s.cfg.FirstDial),
 		watch:   time.NewTimer(0),
@@ -191,7 +191,7 @@ func (c *camera) answered(a *attempt) {
 	if c.shown != nil {
 		c.lost(c.src.explain(fmt.Errorf("%w; another connection has one", c.feed.stalled(time.Since(c.lastAt).Round(time.Millisecond)))))
 	}
-	f, err := newFeed(c.src, a.conn.recv, a.conn.decoder, c.sink, c.up)
+	f, err := newFeed(c.src, a.conn, c.sink, c.up)
 	if err != nil {
 		c.abandon(a.conn)
 		c.failed(c.src.explain(err))
@@ -241,12 +241,12 @@ func (c *camera) lost(err error) {
 	c.leave()
 	// A connection that lasted longer than the longest wait was a healthy one; one
 	// that breaks at once must not be redialled at full speed for ever.
-	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.MaxBackoff {
+	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.maxBackoff {
 		c.wait.Reset()
 	}
 	d, err := c.pause(err)
 	if c.link.down(err) {
-		c.quiet.reset()
+		c.quiet = repeats{}
 	}
 	c.retry(d, err)
 }
@@ -289,7 +289,7 @@ func (c *camera) retry(d time.Duration, err error) {
 	if len(c.attempts) > 0 {
 		d = max(dialAgain, time.Until(c.barred))
 	}
-	c.src.cfg.Observer.retry(err, d)
+	c.src.cfg.Observer.Retry(err, d)
 	if n, say := c.quiet.say(err.Error()); say {
 		c.src.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
 	}

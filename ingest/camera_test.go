@@ -113,7 +113,7 @@ func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
 func testConfig(url, transport string) Config {
 	return Config{
 		Camera: "test", URL: url, Transport: transport,
-		StallTimeout: 2 * time.Second, MinBackoff: 5 * time.Millisecond, MaxBackoff: 40 * time.Millisecond,
+		StallTimeout: 2 * time.Second, minBackoff: 5 * time.Millisecond, maxBackoff: 40 * time.Millisecond,
 	}
 }
 
@@ -131,10 +131,16 @@ type events struct {
 
 func (e *events) observer() Observer {
 	return Observer{
-		Up:        func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
-		Down:      func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
-		Retry:     func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
-		Reconnect: func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
+		Up: func(again bool) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.ups++
+			if again {
+				e.reconnects++
+			}
+		},
+		Down:  func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Retry: func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
 		Missed: func(why Miss, n int) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -143,9 +149,15 @@ func (e *events) observer() Observer {
 				e.undecoded += n
 			}
 		},
-		Decoder:        func(_ codec.ID, on codec.Device) { e.mu.Lock(); e.decoders = append(e.decoders, on); e.mu.Unlock() },
-		DecodeFallback: func(error) { e.mu.Lock(); e.fallbacks++; e.mu.Unlock() },
-		ClockOffset:    func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
+		Decoder: func(_ codec.ID, on codec.Device, fallback error) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.decoders = append(e.decoders, on)
+			if fallback != nil {
+				e.fallbacks++
+			}
+		},
+		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
 	}
 }
 

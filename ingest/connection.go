@@ -61,6 +61,19 @@ func (s *Source) dial(ctx context.Context, heard *atomic.Bool) (*connection, err
 	}
 }
 
+// deliver hands out the frames of c until it ends, stalls or ctx ends, closes it, and
+// returns why; never nil. It calls onFirst before the first frame.
+func (s *Source) deliver(ctx context.Context, c *connection, sink func(*Frame), onFirst func()) error {
+	f, err := newFeed(s, c, sink, onFirst)
+	if err != nil {
+		c.close()
+		return err
+	}
+	defer f.close()
+	defer c.close()
+	return f.receive(ctx)
+}
+
 // watchOnce connects once and delivers frames until the connection ends, the camera
 // stalls or ctx ends, and returns why; never nil.
 func (s *Source) watchOnce(ctx context.Context, sink func(*Frame)) error {
@@ -68,13 +81,7 @@ func (s *Source) watchOnce(ctx context.Context, sink func(*Frame)) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	f, err := newFeed(s, c.recv, c.decoder, sink, func() {})
-	if err != nil {
-		return s.explain(err)
-	}
-	defer f.close()
-	err = f.receive(ctx, c.ended)
+	err = s.deliver(ctx, c, sink, func() {})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -164,7 +164,8 @@ func TestLeavingOut(t *testing.T) {
 			r := newReceiver(&track{id: codec.MJPEG})
 			left := 0
 			s := &Source{log: slog.New(slog.DiscardHandler), cfg: Config{Observer: Observer{
-				Behind: func() bool { return tc.behind },
+				Decoder: func(codec.ID, codec.Device, error) {},
+				Behind:  func() bool { return tc.behind },
 				Missed: func(why Miss, n int) {
 					if why != MissDisposable {
 						t.Errorf("%d units: %v", n, why)
@@ -173,8 +174,7 @@ func TestLeavingOut(t *testing.T) {
 				},
 			}}}
 			got := 0
-			decoder := func() (*codec.Decoder, error) { return codec.NewDecoder(codec.MJPEG) }
-			f, err := newFeed(s, r, decoder, func(f *Frame) { got++; f.Release() }, func() {})
+			f, err := newFeed(s, s.newConnection(r), func(f *Frame) { got++; f.Release() }, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -481,7 +481,7 @@ func TestSilenceNamesWhatIsWaitedFor(t *testing.T) {
 // FuzzEntry looks for where to begin in hostile NAL units, parted by start codes. What is
 // found does not depend on what else was asked, and the mark that segd adds is found.
 func FuzzEntry(f *testing.F) {
-	join := func(nalus ...[]byte) []byte { return annexB(nil, nalus) }
+	join := func(nalus ...[]byte) []byte { return (&track{id: codec.H264}).join(nil, nalus) }
 	f.Add(false, join(pcmSPS, pcmPPS, pcmSlice(typeI, 3, 3, 0, 0)))
 	f.Add(false, join(sei([]byte{6}, message(5, make([]byte, 300)...), recovery(20)), pcmSlice(typeP, 3, 3, 0, 0)))
 	f.Add(false, join([]byte{6, 255, 255, 255}, []byte{6, 6, 255}, []byte{0x61, 0, 0, 3, 0}))

@@ -123,19 +123,14 @@ func (s *Source) advise(said, err error) error {
 }
 
 func isUnsupportedTransport(err error) bool {
-	var tcp liberrors.ErrClientServerRequestedTCP
-	var udp liberrors.ErrClientServerRequestedUDP
-	var ports liberrors.ErrClientServerPortsNotProvided
-	var mode0 liberrors.ErrClientH264PacketizationMode0
-	var delivery liberrors.ErrClientTransportHeaderInvalidDelivery
-	return errors.As(err, &delivery) || errors.As(err, &tcp) || errors.As(err, &udp) || errors.As(err, &ports) || errors.As(err, &mode0)
+	return errors.As(err, new(liberrors.ErrClientTransportHeaderInvalidDelivery)) ||
+		errors.As(err, new(liberrors.ErrClientServerRequestedTCP)) || errors.As(err, new(liberrors.ErrClientServerRequestedUDP)) ||
+		errors.As(err, new(liberrors.ErrClientServerPortsNotProvided)) || errors.As(err, new(liberrors.ErrClientH264PacketizationMode0))
 }
 
 func isSilence(err error) bool {
-	var request liberrors.ErrClientRequestTimedOut
-	var tcp liberrors.ErrClientTCPTimeout
-	var udp liberrors.ErrClientUDPTimeout
 	var timeout net.Error
-	return errors.As(err, &request) || errors.As(err, &tcp) || errors.As(err, &udp) ||
+	return errors.As(err, new(liberrors.ErrClientRequestTimedOut)) ||
+		errors.As(err, new(liberrors.ErrClientTCPTimeout)) || errors.As(err, new(liberrors.ErrClientUDPTimeout)) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -130,7 +130,7 @@ func TestLogs(t *testing.T) {
 	gone := serve(t, clip(t, clipConfig), demo.Config{})
 	gone.Close()
 	var buf lockedBuffer
-	cfg := testConfig("rtsp://admin:s3cret@"+gone.Addr()+"/demo", "tcp")
+	cfg := testConfig("rtsp://admin:s3cret@"+address(gone)+"/demo", "tcp")
 	cfg.Logger = slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w := start(t, cfg)
 	e := &w.events
@@ -233,6 +233,11 @@ func TestPicturesVanish(t *testing.T) {
 	}
 }
 
+// address is the host and port that s listens on.
+func address(s *demo.Server) string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.URL(), "rtsp://"), demo.Path)
+}
+
 // A camera whose password is another one for a while is up again once it is the
 // right one.
 func TestWrongPasswordThenRight(t *testing.T) {
@@ -240,9 +245,9 @@ func TestWrongPasswordThenRight(t *testing.T) {
 	c := clip(t, clipConfig)
 	wrong, right := demo.Config{User: "admin", Password: "guess1"}, demo.Config{User: "admin", Password: "s3cret"}
 	s := serve(t, c, wrong)
-	wrong.Addr, right.Addr = s.Addr(), s.Addr()
+	wrong.Addr, right.Addr = address(s), address(s)
 	cfg := testConfig(strings.Replace(s.URL(), "//", "//admin:s3cret@", 1), "tcp")
-	cfg.MinRefused, cfg.MaxRefused = cfg.MinBackoff, cfg.MaxBackoff
+	cfg.minRefused, cfg.maxRefused = cfg.minBackoff, cfg.maxBackoff
 	w := start(t, cfg)
 	e := &w.events
 	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
@@ -263,7 +268,7 @@ func TestWrongPasswordThenRight(t *testing.T) {
 		t.Errorf("events: %+v", e)
 	}
 	for _, pause := range e.retries {
-		if pause <= 0 || pause > testConfig("", "").MaxBackoff {
+		if pause <= 0 || pause > testConfig("", "").maxBackoff {
 			t.Errorf("told of a pause of %v", pause)
 		}
 	}
@@ -278,7 +283,7 @@ func TestRedialIsPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const prompt, busy = time.Second, 500 * time.Millisecond
-	b := pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	b := pause.Growing(s.cfg.minBackoff, s.cfg.maxBackoff)
 	var longest, sum time.Duration
 	const n = 1000
 	for range n {

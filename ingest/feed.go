@@ -28,7 +28,8 @@ const (
 type feed struct {
 	src     *Source
 	sink    func(*Frame)
-	onFirst func() // called before the first frame is handed out
+	onFirst func()       // called before the first frame is handed out
+	ended   <-chan error // of the connection
 	recv    *receiver
 	dec     *codec.Decoder
 	failure error // of emit, inside the decoder
@@ -44,14 +45,14 @@ type feed struct {
 	networkAt time.Time // and how packets come
 }
 
-// newFeed returns a feed of what r receives. close must follow.
-func newFeed(s *Source, r *receiver, decoder func() (*codec.Decoder, error), sink func(*Frame), onFirst func()) (*feed, error) {
-	dec, err := decoder()
+// newFeed returns a feed of what c receives. close must follow.
+func newFeed(s *Source, c *connection, sink func(*Frame), onFirst func()) (*feed, error) {
+	dec, err := c.decoder()
 	if err != nil {
 		return nil, err
 	}
 	f := &feed{
-		src: s, sink: sink, onFirst: onFirst, recv: r, dec: dec,
+		src: s, sink: sink, onFirst: onFirst, ended: c.ended, recv: c.recv, dec: dec,
 		sent: make(map[int64]unit),
 		bad:  coalescer{log: s.log, msg: "access units gave no frame"},
 	}
@@ -79,10 +80,7 @@ func (f *feed) tellDecoder() {
 	}
 	f.decoding = now
 	s := f.src
-	s.cfg.Observer.decoder(now.id, now.on)
-	if err != nil {
-		s.cfg.Observer.decodeFallback(err)
-	}
+	s.cfg.Observer.Decoder(now.id, now.on, err)
 	if now == s.said { // with another connection
 		return
 	}
@@ -106,7 +104,7 @@ func (f *feed) close() {
 //
 // It returns why it ended, which is ctx's error, what came on ended, or what is
 // wrong with the pictures; never nil.
-func (f *feed) receive(ctx context.Context, ended <-chan error) error {
+func (f *feed) receive(ctx context.Context) error {
 	s := f.src
 	s.time.restart()
 	limit := firstFrameFactor * s.cfg.StallTimeout
@@ -123,7 +121,7 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 				limit = s.cfg.StallTimeout
 				watch.Reset(limit)
 			}
-		case err := <-ended:
+		case err := <-f.ended:
 			return err
 		case err := <-f.recv.refused:
 			return err
@@ -192,14 +190,14 @@ const queueBehind = queueUnits / 4
 // because others wait for the decoder, or because frames that are there already
 // wait for the sink and decoding costs enough to be worth that.
 func (f *feed) behind() bool {
-	return len(f.recv.units) >= queueBehind || f.pace.costly() && f.src.cfg.Observer.behind()
+	return len(f.recv.units) >= queueBehind || f.pace.costly() && f.src.cfg.Observer.Behind()
 }
 
 // tell passes on how many units gave no frame; err is the newest of their errors,
 // if it is known.
 func (f *feed) tell(err error) {
 	f.recv.gone.tell(func(why Miss, n int) {
-		f.src.cfg.Observer.missed(why, n)
+		f.src.cfg.Observer.Missed(why, n)
 		switch why {
 		case MissLost:
 			f.bad.add(n, errLost)
@@ -218,10 +216,9 @@ func (f *feed) tellNetwork() {
 		return
 	}
 	f.networkAt = time.Now()
-	r, o := f.recv, &f.src.cfg.Observer
+	r := f.recv
 	if came := int(r.came.Swap(0)); came > 0 {
-		o.packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)))
-		o.jitter(time.Duration(r.shake.Load()))
+		f.src.cfg.Observer.Packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)), time.Duration(r.shake.Load()))
 	}
 }
 
@@ -309,7 +306,7 @@ func (f *feed) captured(u unit) (time.Time, Clock) {
 	}
 	if time.Since(f.offsetAt) >= time.Second {
 		f.offsetAt = time.Now()
-		f.src.cfg.Observer.clockOffset(offset)
+		f.src.cfg.Observer.ClockOffset(offset)
 	}
 	return u.sent, ClockSenderReport
 }

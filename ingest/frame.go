@@ -26,13 +26,9 @@ const (
 
 // String returns "arrival", "sender-report" or "media".
 func (c Clock) String() string {
-	switch c {
-	case ClockArrival:
-		return "arrival"
-	case ClockSenderReport:
-		return "sender-report"
-	case ClockMedia:
-		return "media"
+	names := [...]string{"arrival", "sender-report", "media"}
+	if int(c) < len(names) {
+		return names[c]
 	}
 	return fmt.Sprintf("clock %d", uint8(c))
 }
@@ -67,9 +63,9 @@ type Frame struct {
 	// Pix is BGR24, row after row without padding: 3*Width*Height bytes.
 	Pix []byte
 
-	refs    atomic.Int32
-	pool    *pool
-	decoded *codec.Kept // what Pix was made of, if that takes less; else nil
+	refs atomic.Int32
+	pool *pool
+	kept *Kept // what Pix was made of, if that takes less; else nil
 }
 
 // Retain adds a reference. It panics on a frame that has none left.
@@ -88,8 +84,8 @@ func (f *Frame) Release() {
 		pix := f.Pix
 		f.Pix = nil
 		f.pool.put(pix)
-		if f.decoded != nil {
-			f.decoded.Free()
+		if f.kept != nil {
+			f.kept.Release()
 		}
 	case n < 0:
 		panic("ingest: Release of a frame that was released")
@@ -149,16 +145,17 @@ func (s *Source) decodedFrame(pic *codec.Picture) (*Frame, error) {
 		return nil, err
 	}
 	f.Damaged = pic.Damaged
-	kept, err := pic.Keep()
+	decoded, err := pic.Keep()
 	if err != nil {
 		f.Release()
 		return nil, err
 	}
-	if kept.Bytes() > len(f.Pix) {
-		kept.Free()
+	if decoded.Bytes() > len(f.Pix) {
+		decoded.Free()
 		return f, nil
 	}
-	f.decoded = kept
+	f.kept = newKept(f)
+	f.kept.decoded = decoded
 	return f, nil
 }
 

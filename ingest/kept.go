@@ -19,20 +19,23 @@ type Kept struct {
 	frame   *Frame
 }
 
-// Keep returns the frame's picture with one reference. It copies nothing.
-func (f *Frame) Keep() (*Kept, error) {
+// Keep returns the frame's picture with a reference for the caller. It copies nothing.
+func (f *Frame) Keep() *Kept {
+	if f.kept != nil {
+		f.kept.Retain()
+		return f.kept
+	}
+	f.Retain()
+	k := newKept(f)
+	k.frame = f
+	return k
+}
+
+// newKept returns one of f's size, with one reference and without a picture.
+func newKept(f *Frame) *Kept {
 	k := &Kept{Width: f.Width, Height: f.Height, PixelAspect: f.PixelAspect}
 	k.refs.Store(1)
-	if f.decoded == nil {
-		f.Retain()
-		k.frame = f
-		return k, nil
-	}
-	var err error
-	if k.decoded, err = f.decoded.Clone(); err != nil {
-		return nil, fmt.Errorf("ingest: %w", err)
-	}
-	return k, nil
+	return k
 }
 
 // Bytes is how much memory the picture takes.

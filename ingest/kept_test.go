@@ -37,11 +37,7 @@ func TestKeep(t *testing.T) {
 		var kept []*Kept
 		var want [][]byte
 		if err := s.Run(t.Context(), func(f *Frame) {
-			k, err := f.Keep()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, kept = append(want, bytes.Clone(f.Pix)), append(kept, k)
+			want, kept = append(want, bytes.Clone(f.Pix)), append(kept, f.Keep())
 			frames = append(frames, f)
 			f.Release()
 		}); err != nil {

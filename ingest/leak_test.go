@@ -117,7 +117,7 @@ func TestNothingStays(t *testing.T) {
 			}
 		}},
 		{"refused", func(t *testing.T) func() {
-			cfg := testConfig("rtsp://admin:guess1@"+locked.Addr()+"/demo", "tcp")
+			cfg := testConfig("rtsp://admin:guess1@"+address(locked)+"/demo", "tcp")
 			return func() { mustWrap(t, probe(t.Context(), cfg), ErrUnauthorized) }
 		}},
 	} {

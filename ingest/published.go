@@ -86,11 +86,6 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 	r := newReceiver(t)
 	r.refresh = p.RequestKeyFrame
 	c := s.newConnection(r)
-	f, err := newFeed(s, r, c.decoder, sink, onFirst)
-	if err != nil {
-		return err
-	}
-	defer f.close()
 	c.begin(ctx, func(ctx context.Context) error {
 		return p.Run(ctx, func(p Packet) {
 			if p.Lost > 0 {
@@ -100,12 +95,11 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 			if p.Late {
 				r.late.Add(1)
 			}
-			s.cfg.Observer.held(p.Held)
+			s.cfg.Observer.Held(p.Held)
 			r.handle(p.Packet)
 		}, r.clock.handle)
 	})
-	defer c.close()
-	return f.receive(ctx, c.ended)
+	return s.deliver(ctx, c, sink, onFirst)
 }
 
 // formatOf is a codec as gortsplib's depacketisers want it named.

@@ -221,7 +221,7 @@ func TestSenderReport(t *testing.T) {
 // A camera whose clock was never set does not name the capture time.
 func TestAbsurdSenderClock(t *testing.T) {
 	now := time.Now()
-	f := &feed{src: &Source{}}
+	f := &feed{src: &Source{cfg: Config{Observer: Observer{}.complete()}}}
 	for _, tc := range []struct {
 		sent time.Time
 		want Clock

@@ -23,10 +23,7 @@ func (l *link) up() {
 	again := l.state == linkLost
 	l.state = linkUp
 	l.src.log.Info("camera is up", "url", l.src.Name(), "again", again)
-	if again {
-		l.src.cfg.Observer.reconnect()
-	}
-	l.src.cfg.Observer.up()
+	l.src.cfg.Observer.Up(again)
 }
 
 // down says why none flow, and tells whether they did before.
@@ -39,13 +36,12 @@ func (l *link) down(err error) (was bool) {
 	default:
 		return false
 	}
-	l.src.cfg.Observer.down(err)
+	l.src.cfg.Observer.Down(err)
 	return l.state == linkLost
 }
 
 // repeats quiets a message that says the same again and again.
 type repeats struct {
-	every time.Duration
 	last  string
 	at    time.Time
 	count int
@@ -58,12 +54,10 @@ const repeatEvery = time.Minute
 // there were since last time.
 func (r *repeats) say(msg string) (attempts int, ok bool) {
 	r.count++
-	if msg == r.last && time.Since(r.at) < r.every {
+	if msg == r.last && time.Since(r.at) < repeatEvery {
 		return 0, false
 	}
 	attempts, r.count = r.count, 0
 	r.last, r.at = msg, time.Now()
 	return attempts, true
 }
-
-func (r *repeats) reset() { *r = repeats{every: r.every} }

@@ -104,7 +104,7 @@ func checkRefused(t *testing.T, url, transport string, wrong func() string) {
 	w := start(t, cfg)
 	e := &w.events
 	eventually(t, "Retry", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.retries) > 0 })
-	time.Sleep(dialAgain + 20*cfg.MaxBackoff) // time enough for many a dial
+	time.Sleep(dialAgain + 20*cfg.maxBackoff) // time enough for many a dial
 	_ = w.stop()
 	if text := wrong(); text != "" || len(e.retries) != 1 {
 		t.Errorf("%s, %d retries", text, len(e.retries))
@@ -200,7 +200,7 @@ func TestRefusedIsDialledOnce(t *testing.T) {
 	}
 	t.Parallel()
 	cam, cfg := slowLocked(t)
-	cfg.MinRefused, cfg.MaxRefused = time.Millisecond, time.Millisecond
+	cfg.minRefused, cfg.maxRefused = time.Millisecond, time.Millisecond
 	w := start(t, cfg)
 	e := &w.events
 	after := func(refusals int) int {

@@ -225,19 +225,6 @@ func (d *rtpJPEG) quantization(h *jpegHeader, rest []byte) ([]byte, error) {
 	return rest[n:], nil
 }
 
-// scaledTables are T.81's for a quality of 1 to 99: RFC 2435, section 4.2 and appendix A.
-func scaledTables(q byte) []byte {
-	scale := 200 - 2*int(q)
-	if q < 50 {
-		scale = 5000 / int(q)
-	}
-	out := make([]byte, 0, len(lumaQuantizers)+len(chromaQuantizers))
-	for _, v := range slices.Concat(lumaQuantizers[:], chromaQuantizers[:]) {
-		out = append(out, byte(min(max((int(v)*scale+50)/100, 1), 255)))
-	}
-	return out
-}
-
 // onvifSegments are the segments of ONVIF's header extension, by kind, each with its marker.
 type onvifSegments struct {
 	other, dqt, dht, sof, dri, sos []byte

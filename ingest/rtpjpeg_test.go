@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"image/jpeg"
 	"slices"
 	"strings"
@@ -45,6 +46,18 @@ func (w *bitWriter) dc(dc, ac huffmanTable, diff int) {
 	w.put(dc, n)
 	w.u(n, uint32(bits))
 	w.put(ac, 0)
+}
+
+// The tables that image/jpeg writes are RFC 2435's, by the sums of those in its appendices.
+func TestStandardTables(t *testing.T) {
+	if sum := crc32.ChecksumIEEE(huffmanSegment); sum != 0x5e977ccd {
+		t.Errorf("other Huffman tables: their sum is %#x", sum)
+	}
+	for q, want := range map[byte]uint32{1: 0x652d544c, 10: 0x5ef9f4eb, 49: 0x3f9071ef, 50: 0x3e38599e, 75: 0x08bff2f1, 99: 0x4b85d0fe} {
+		if sum := crc32.ChecksumIEEE(scaledTables(q)); sum != want {
+			t.Errorf("Q %d: other quantization tables: their sum is %#x; want %#x", q, sum, want)
+		}
+	}
 }
 
 // rtpPicture is a JPEG of the picture of a number, as RFC 2435 takes it apart.

@@ -197,7 +197,7 @@ func TestReturn(t *testing.T) {
 			for len(w.frames) > 0 {
 				before = append(before, w.take(1)...)
 			}
-			serve(t, c, demo.Config{Addr: s.Addr()})
+			serve(t, c, demo.Config{Addr: address(s)})
 			after := w.take(10)
 			last := before[len(before)-1]
 			if after[0].Seq != last.Seq+1 {
@@ -225,7 +225,7 @@ func TestLateCamera(t *testing.T) {
 	w := start(t, testConfig(gone.URL(), "tcp"))
 	e := &w.events
 	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
-	serve(t, c, demo.Config{Addr: gone.Addr()})
+	serve(t, c, demo.Config{Addr: address(gone)})
 	w.take(3)
 	_ = w.stop()
 	mustWrap(t, e.lastDown, ErrRefused)
@@ -465,7 +465,7 @@ func TestSizeChangeAndGarbage(t *testing.T) {
 // What a user can get wrong, each said in words.
 func TestFirst(t *testing.T) {
 	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "s3cret"})
-	host := locked.Addr()
+	host := address(locked)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
 	if err != nil {
 		t.Fatal(err)

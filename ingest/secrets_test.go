@@ -25,7 +25,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 	none := serveHTTP(t, http.NotFound)
 	page := serveHTTP(t, func(http.ResponseWriter, *http.Request) {})
 	hosts := map[string]string{
-		"gone": "rtsp://" + gone.Addr(), "locked": "rtsp://" + locked.Addr(), "no TLS": "rtsps://" + locked.Addr(), "no such host": "rtsp://no-such-host.invalid",
+		"gone": "rtsp://" + address(gone), "locked": "rtsp://" + address(locked), "no TLS": "rtsps://" + address(locked), "no such host": "rtsp://no-such-host.invalid",
 		"no RTSP": "rtsp://" + strings.Split(none, "/")[2], "404": strings.TrimSuffix(none, "/video"), "a page": strings.TrimSuffix(page, "/video"),
 		"snapshot": strings.Replace(strings.TrimSuffix(page, "/video"), "mjpeg+", "snapshot+", 1),
 	}

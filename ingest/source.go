@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -63,12 +64,6 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
-	MinBackoff, MaxBackoff time.Duration
-	// MinRefused and MaxRefused bound it after the camera has refused user and password,
-	// or nobody at all: many lock an account after five wrong passwords; 0 = 1 and 15
-	// minutes.
-	MinRefused, MaxRefused time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
 	// for their key frames, in the same moment.
@@ -77,13 +72,17 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer is told what happens to the source.
 	Observer Observer
+
+	// Bounds of the waits before redials, below; 0: the defaults. Tests have shorter ones.
+	minBackoff, maxBackoff, minRefused, maxRefused time.Duration
 }
 
 // Observer is told what happens to a source, by the goroutine that runs it. Its
 // functions must not block; each may be nil.
 type Observer struct {
-	// Up: frames flow, for the first time or again.
-	Up func()
+	// Up: frames flow, for the first time or again, which is after Down and an Up
+	// before that (a first connection that took several attempts is the first time).
+	Up func(again bool)
 	// Down: the source went away, or could not be reached the first time. It is
 	// called once until the next Up.
 	Down func(err error)
@@ -91,9 +90,6 @@ type Observer struct {
 	// after a pause. After Down, the first time too. Not called for whip: and stored
 	// sources, which nobody dials.
 	Retry func(err error, pause time.Duration)
-	// Reconnect: frames flow again after Down (a first connection that took several
-	// attempts is not a reconnect).
-	Reconnect func()
 	// Missed: n access units or images gave no frame.
 	Missed func(why Miss, n int)
 	// Behind, the only one that is asked, tells whether frames that were handed out
@@ -104,98 +100,49 @@ type Observer struct {
 	// about once a second while the camera sends sender reports.
 	ClockOffset func(d time.Duration)
 	// Packets: so many RTP packets came, late of them after ones behind them, and lost
-	// never came.
-	Packets func(came, late, lost int)
+	// never came. They came as unevenly as jitter, by RFC 3550. About once a second.
+	Packets func(came, late, lost int, jitter time.Duration)
 	// Held: a publisher's packet waited for d for ones before it. It is called for
 	// every packet, by the goroutine that reads the network.
 	Held func(d time.Duration)
-	// Jitter: how unevenly packets come, by RFC 3550, about once a second.
-	Jitter func(d time.Duration)
-	// Decoder: what decodes the video, and what that is in; whenever it changes.
-	Decoder func(id codec.ID, on codec.Device)
-	// DecodeFallback: software decodes because Config.Decode's device failed.
-	DecodeFallback func(err error)
+	// Decoder: what decodes the video, and what that is in; whenever it changes. With
+	// a fallback software decodes because Config.Decode's device failed.
+	Decoder func(id codec.ID, on codec.Device, fallback error)
 }
 
-func (o *Observer) up() {
-	if o.Up != nil {
-		o.Up()
+// complete returns o with functions that do nothing in the place of those that are nil.
+func (o Observer) complete() Observer {
+	idle := reflect.ValueOf(Observer{
+		Up:          func(bool) {},
+		Down:        func(error) {},
+		Retry:       func(error, time.Duration) {},
+		Missed:      func(Miss, int) {},
+		Behind:      func() bool { return false },
+		ClockOffset: func(time.Duration) {},
+		Packets:     func(int, int, int, time.Duration) {},
+		Held:        func(time.Duration) {},
+		Decoder:     func(codec.ID, codec.Device, error) {},
+	})
+	functions := reflect.ValueOf(&o).Elem()
+	for i := range functions.NumField() {
+		if f := functions.Field(i); f.IsNil() {
+			f.Set(idle.Field(i))
+		}
 	}
-}
-
-func (o *Observer) down(err error) {
-	if o.Down != nil {
-		o.Down(err)
-	}
-}
-
-func (o *Observer) retry(err error, pause time.Duration) {
-	if o.Retry != nil {
-		o.Retry(err, pause)
-	}
-}
-
-func (o *Observer) reconnect() {
-	if o.Reconnect != nil {
-		o.Reconnect()
-	}
-}
-
-func (o *Observer) missed(why Miss, n int) {
-	if o.Missed != nil {
-		o.Missed(why, n)
-	}
-}
-
-func (o *Observer) behind() bool { return o.Behind != nil && o.Behind() }
-
-func (o *Observer) packets(came, late, lost int) {
-	if o.Packets != nil && came+lost > 0 {
-		o.Packets(came, late, lost)
-	}
-}
-
-func (o *Observer) held(d time.Duration) {
-	if o.Held != nil {
-		o.Held(d)
-	}
-}
-
-func (o *Observer) jitter(d time.Duration) {
-	if o.Jitter != nil {
-		o.Jitter(d)
-	}
-}
-
-func (o *Observer) decoder(id codec.ID, on codec.Device) {
-	if o.Decoder != nil {
-		o.Decoder(id, on)
-	}
-}
-
-func (o *Observer) decodeFallback(err error) {
-	if o.DecodeFallback != nil {
-		o.DecodeFallback(err)
-	}
-}
-
-func (o *Observer) clockOffset(d time.Duration) {
-	if o.ClockOffset != nil {
-		o.ClockOffset(d)
-	}
+	return o
 }
 
 // Defaults of Config.
 const (
 	defaultStallTimeout = 5 * time.Second
-	defaultMinBackoff   = 500 * time.Millisecond
-	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
+	// The wait before a redial. A camera that is back shows pictures within two seconds, the
 	// wait for its key frame included. An attempt costs a handful of packets.
-	defaultMaxBackoff = time.Second
-	defaultMinRefused = time.Minute
-	defaultMaxRefused = 15 * time.Minute
-	defaultDirFPS     = 25
-	maxDirFPS         = 1000
+	defaultMinBackoff, defaultMaxBackoff = 500 * time.Millisecond, time.Second
+	// The same after the camera has refused user and password, or nobody at all: many lock an
+	// account after five wrong passwords.
+	defaultMinRefused, defaultMaxRefused = time.Minute, 15 * time.Minute
+	defaultDirFPS                        = 25
+	maxDirFPS                            = 1000
 	// defaultSnapshotFPS: cameras make a snapshot apart from their video, which many can
 	// do about once a second.
 	defaultSnapshotFPS = 1
@@ -270,15 +217,11 @@ func Open(cfg Config) (*Source, error) {
 	if !(cfg.Aspect == 0 || cfg.Aspect >= 1.0/codec.MaxAspect && cfg.Aspect <= codec.MaxAspect) {
 		fault("aspect %v is not between 1:%d and %d:1", cfg.Aspect, codec.MaxAspect, codec.MaxAspect)
 	}
-	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
-	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
-	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	setDefault(&s.cfg.MinRefused, defaultMinRefused)
-	setDefault(&s.cfg.MaxRefused, max(defaultMaxRefused, s.cfg.MinRefused))
-	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff ||
-		s.cfg.MinRefused < 0 || s.cfg.MaxRefused < s.cfg.MinRefused {
-		fault("stall timeout %v, first dial after %v, backoff %v to %v, after a refusal %v to %v: none may be negative, and the largest not below the smallest",
-			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff, s.cfg.MinRefused, s.cfg.MaxRefused)
+	s.cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
+	s.cfg.minBackoff, s.cfg.maxBackoff = cmp.Or(cfg.minBackoff, defaultMinBackoff), cmp.Or(cfg.maxBackoff, defaultMaxBackoff)
+	s.cfg.minRefused, s.cfg.maxRefused = cmp.Or(cfg.minRefused, defaultMinRefused), cmp.Or(cfg.maxRefused, defaultMaxRefused)
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 {
+		fault("stall timeout %v, first dial after %v: neither may be negative", s.cfg.StallTimeout, s.cfg.FirstDial)
 	}
 	if err := s.setPace(); err != nil {
 		faults = append(faults, err)
@@ -286,6 +229,7 @@ func Open(cfg Config) (*Source, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
 	}
+	s.cfg.Observer = cfg.Observer.complete()
 	if cfg.Logger == nil {
 		s.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -309,12 +253,6 @@ func (s *Source) setPace() error {
 		s.cfg.StallTimeout += s.interval
 	}
 	return nil
-}
-
-func setDefault(d *time.Duration, v time.Duration) {
-	if *d == 0 {
-		*d = v
-	}
 }
 
 // Name returns the source's URL without secrets.
@@ -346,7 +284,7 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	}
 	err := s.runStored(ctx, sink)
 	if err != nil && ctx.Err() == nil {
-		s.cfg.Observer.down(err)
+		s.cfg.Observer.Down(err)
 	}
 	return err
 }
@@ -356,7 +294,7 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 // come. It tries once, and gives up by itself after about four times the stall timeout.
 func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) error {
 	of := codec.ID(0)
-	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device) { of = id }}
+	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device, _ error) { of = id }}
 	cfg.Loop = false
 	cfg.AsFast = true
 	s, err := Open(cfg)

@@ -35,7 +35,7 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 		err := s.readOnce(ctx, &pace, func(f *Frame) {
 			if !up {
 				up = true
-				s.cfg.Observer.up()
+				s.cfg.Observer.Up(false)
 			}
 			s.emit(f, sink)
 		})
@@ -85,7 +85,7 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 		case errors.Is(err, codec.ErrUndecodable):
-			s.cfg.Observer.missed(MissUndecodable, 1)
+			s.cfg.Observer.Missed(MissUndecodable, 1)
 			bad.add(1, err)
 			why = err
 			continue
@@ -124,9 +124,8 @@ func (r *fileReader) next(_ context.Context, s *Source) (*Frame, error) {
 
 // pacer holds frames back until their stream time has come on the wall clock.
 type pacer struct {
-	asFast  bool
-	started bool
-	zero    time.Time // wall clock of stream time 0
+	asFast bool
+	zero   time.Time // wall clock of stream time 0; zero before the first frame
 }
 
 // maxLag is how far a paced source may fall behind before it goes on from now
@@ -138,8 +137,7 @@ func (p *pacer) wait(ctx context.Context, pts time.Duration) error {
 	if p.asFast {
 		return ctx.Err()
 	}
-	if lag := time.Since(p.zero.Add(pts)); !p.started || lag > maxLag {
-		p.started = true
+	if lag := time.Since(p.zero.Add(pts)); p.zero.IsZero() || lag > maxLag {
 		p.zero = time.Now().Add(-pts)
 		return ctx.Err()
 	}

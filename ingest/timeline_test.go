@@ -270,7 +270,7 @@ func FuzzTimeline(f *testing.F) {
 }
 
 func TestRepeats(t *testing.T) {
-	r := repeats{every: time.Hour}
+	var r repeats
 	var got []int
 	for _, msg := range []string{"a", "a", "a", "b", "b", "a"} {
 		if n, ok := r.say(msg); ok {

@@ -353,7 +353,8 @@ func (t *track) join(params, au [][]byte) []byte {
 	case codec.AV1:
 		return obuStream(au)
 	}
-	return annexB(params, au)
+	unit, _ := h264.AnnexB(slices.Concat(params, au)).Marshal() // never fails; H.265 has the same
+	return unit
 }
 
 // obuStream joins OBUs into AV1's low-overhead format, in which each says how
@@ -376,24 +377,6 @@ func obuStream(obus [][]byte) []byte {
 		out = append(append(out, o[0]|hasSize), o[1:header]...)
 		out = binary.AppendUvarint(out, uint64(len(o)-header)) // the same as AV1's leb128
 		out = append(out, o[header:]...)
-	}
-	return out
-}
-
-// annexB joins NAL units, those of first and then those of rest, into an Annex-B
-// access unit.
-func annexB(first, rest [][]byte) []byte {
-	size := 0
-	for _, part := range [2][][]byte{first, rest} {
-		for _, n := range part {
-			size += 4 + len(n)
-		}
-	}
-	out := make([]byte, 0, size)
-	for _, part := range [2][][]byte{first, rest} {
-		for _, n := range part {
-			out = append(append(out, 0, 0, 0, 1), n...)
-		}
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -80,17 +81,11 @@ func Discover(ctx context.Context, timeout time.Duration, interfaces ...string) 
 	if err := gather(ctx, socket, end, found); err != nil {
 		return nil, err
 	}
-	list := make([]Camera, 0, len(found))
-	for _, c := range found {
-		list = append(list, c)
-	}
+	list := slices.AppendSeq(make([]Camera, 0, len(found)), maps.Values(found))
 	slices.SortFunc(list, func(a, b Camera) int {
 		x, _ := netip.ParseAddr(a.Address)
 		y, _ := netip.ParseAddr(b.Address)
-		if c := x.Compare(y); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Endpoint, b.Endpoint)
+		return cmp.Or(x.Compare(y), strings.Compare(a.Endpoint, b.Endpoint))
 	})
 	return list, nil
 }

@@ -358,10 +358,6 @@ func (c *Camera) observer() ingest.Observer {
 		Up:    c.up,
 		Down:  c.down,
 		Retry: c.retry,
-		Reconnect: func() {
-			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
-			c.cfg.Meter.Reconnected()
-		},
 		Missed: func(why ingest.Miss, n int) {
 			c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) })
 			c.cfg.Meter.Missed(why, n)
@@ -370,7 +366,11 @@ func (c *Camera) observer() ingest.Observer {
 	}
 }
 
-func (c *Camera) up() {
+func (c *Camera) up(again bool) {
+	if again {
+		c.stats.with(func(s *Snapshot) { s.Reconnects++ })
+		c.cfg.Meter.Reconnected()
+	}
 	changed := false
 	c.stats.with(func(s *Snapshot) {
 		changed = !s.Up

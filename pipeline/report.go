@@ -70,14 +70,12 @@ func taken(f *ingest.Frame) time.Time {
 // label decides what the detections lead to, and steps the tracker: with the frame's annotation first if it has one,
 // or with what begins by itself, and without when that is refused.
 func (s *stages) label(ctx context.Context, r *report) error {
-	kept, err := r.frame.Keep()
-	if err != nil {
-		return err
-	}
+	kept := r.frame.Keep()
 	defer kept.Release()
 	r.events = s.resize(r.item)
 	d := s.decide(r)
 	marks := d.Annotation
+	var err error
 	if r.note != nil {
 		marks = r.note.Annotation
 		err = s.c.newest.table().Admit(marks)

@@ -151,5 +151,5 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
 	bar := cli.NewProgress(w, "preparing the clip")
 	defer bar.End()
-	return demo.Prepare(ctx, path, demo.Start, bar.Step)
+	return demo.Prepare(ctx, path, demo.Shape{Start: demo.Start}, bar.Step)
 }

@@ -151,9 +151,17 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
-			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
-			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
-			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
+			o.Held = m.Held
+			o.Packets = func(came, late, lost int, jitter time.Duration) {
+				m.Packets(came, late, lost)
+				m.Jitter(jitter)
+			}
+			o.Decoder = func(id codec.ID, on codec.Device, fallback error) {
+				m.Decoder(id.String(), string(on))
+				if fallback != nil { // the source logs it
+					m.DecodeFallback()
+				}
+			}
 			if d.box != nil {
 				if source := d.box.ahead.take(cam); source != nil {
 					source.Attach(o)

@@ -120,7 +120,7 @@ func (p *playing) until(ctx context.Context, frame func(first int) int) error {
 
 func TestRestart(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 1))
-	clip, err := demo.PrepareAs(t.Context(), demo.FindClip(), demo.Shape{Start: first, FPS: *fps}, nil)
+	clip, err := demo.Prepare(t.Context(), demo.FindClip(), demo.Shape{Start: first, FPS: *fps}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

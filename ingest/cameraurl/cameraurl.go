@@ -71,11 +71,16 @@ const (
 	escapes         = "with / # ? % and blanks in a password written as %2F %23 %3F %25 %20"
 )
 
-// ports are those of the schemes of cameras that are dialled.
-var ports = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443", "snapshot+http": "80", "snapshot+https": "443"}
-
-// schemes are all that are read.
-var schemes = []string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https", "snapshot+http", "snapshot+https", "v4l2", "whip", "file", "dir"}
+// schemes are all that are read: what each names, and the port of cameras that are dialled.
+var schemes = map[string]struct {
+	kind Kind
+	port string
+}{
+	"rtsp": {RTSP, "554"}, "rtsps": {RTSP, "322"},
+	"mjpeg+http": {MJPEG, "80"}, "mjpeg+https": {MJPEG, "443"},
+	"snapshot+http": {Snapshot, "80"}, "snapshot+https": {Snapshot, "443"},
+	"v4l2": {kind: V4L2}, "whip": {kind: WHIP}, "file": {kind: File}, "dir": {kind: Dir},
+}
 
 // Complete makes a URL of what somebody typed who was asked for a URL, an address or a file: an address is an RTSP
 // camera's. isFile tells whether there is a file of that name.
@@ -83,7 +88,7 @@ func Complete(text string, isFile func(string) bool) string {
 	text = strings.TrimSpace(text)
 	scheme, _, found := strings.Cut(text, ":")
 	switch {
-	case text == "", strings.Contains(text, "://"), found && slices.Contains(schemes, scheme):
+	case text == "", strings.Contains(text, "://"), found && schemes[scheme].kind != 0:
 		return text
 	case isFile(text):
 		return "file:" + text
@@ -103,31 +108,18 @@ func Parse(raw string) (*URL, error) {
 		}
 		return &URL{Kind: File, Path: filepath.Clean(raw)}, nil
 	}
-	u := &URL{Scheme: scheme}
+	u := &URL{Scheme: scheme, Kind: schemes[scheme].kind}
 	var err error
-	switch scheme {
-	case "rtsp", "rtsps":
-		u.Kind = RTSP
+	switch u.Kind {
+	case RTSP, MJPEG, Snapshot:
 		err = u.network(raw)
-	case "mjpeg+http", "mjpeg+https":
-		u.Kind = MJPEG
-		err = u.network(raw)
-	case "snapshot+http", "snapshot+https":
-		u.Kind = Snapshot
-		err = u.network(raw)
-	case "v4l2":
-		u.Kind = V4L2
+	case V4L2:
 		err = u.device(rest)
-	case "whip":
-		u.Kind = WHIP
+	case WHIP:
 		if rest != "" {
 			err = fmt.Errorf("%q; accepted: whip: alone, publishers use the camera's name", redact.URL(raw))
 		}
-	case "file", "dir":
-		u.Kind = File
-		if scheme == "dir" {
-			u.Kind = Dir
-		}
+	case File, Dir:
 		if u.Path = strings.TrimPrefix(rest, "//"); u.Path == "" {
 			err = fmt.Errorf("%q names no path; %s", raw, accepted)
 		}
@@ -171,7 +163,7 @@ func schemeFault(scheme, raw string) error {
 	case lower == "http", lower == "https":
 		rest := lower + raw[len(scheme):]
 		hint = "mjpeg+" + rest + " if the camera sends MJPEG by it, snapshot+" + rest + " if it sends one JPEG picture a request; else "
-	case slices.Contains(schemes, lower):
+	case schemes[lower].kind != 0:
 		hint = lower + raw[len(scheme):] + "; else "
 	case isAddress(raw):
 		return addressFault(raw)
@@ -281,7 +273,7 @@ func (u *URL) Port() string {
 	if p := u.Network.Port(); p != "" {
 		return p
 	}
-	return ports[u.Scheme]
+	return schemes[u.Scheme].port
 }
 
 // HostPort is where a camera is dialled.

@@ -36,23 +36,21 @@ const (
 	Raw
 )
 
+// codecs are their usual names, and those of FFmpeg's software decoders.
+var codecs = [...]struct{ name, decoder string }{
+	H264:  {"H.264", "h264"},
+	H265:  {"H.265", "hevc"},
+	MJPEG: {"MJPEG", "mjpeg"},
+	VP8:   {"VP8", "vp8"},
+	VP9:   {"VP9", "vp9"},
+	AV1:   {"AV1", "libdav1d"}, // the one called av1 needs a GPU
+	Raw:   {"raw", ""},
+}
+
 // String returns the codec's usual name.
 func (id ID) String() string {
-	switch id {
-	case H264:
-		return "H.264"
-	case H265:
-		return "H.265"
-	case MJPEG:
-		return "MJPEG"
-	case VP8:
-		return "VP8"
-	case VP9:
-		return "VP9"
-	case AV1:
-		return "AV1"
-	case Raw:
-		return "raw"
+	if id > 0 && int(id) < len(codecs) {
+		return codecs[id].name
 	}
 	return fmt.Sprintf("codec %d", uint8(id))
 }
@@ -72,21 +70,10 @@ var (
 	ErrClosed = errors.New("codec: already closed")
 )
 
-// decoder returns the name of FFmpeg's software decoder of id.
+// decoder returns the name of FFmpeg's software decoder of id; "": it has none by name.
 func (id ID) decoder() string {
-	switch id {
-	case H264:
-		return "h264"
-	case H265:
-		return "hevc"
-	case MJPEG:
-		return "mjpeg"
-	case VP8:
-		return "vp8"
-	case VP9:
-		return "vp9"
-	case AV1:
-		return "libdav1d" // the one called av1 needs a GPU
+	if int(id) < len(codecs) {
+		return codecs[id].decoder
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/asticode/go-astiav"
 )
@@ -91,10 +92,8 @@ func newDeviceDecoder(id ID, device Device, attach func(*astiav.CodecContext, De
 	}
 	ctx, err := openDecoder(c, nil, func(ctx *astiav.CodecContext) error {
 		ctx.SetPixelFormatCallback(func(offered []astiav.PixelFormat) astiav.PixelFormat {
-			for _, f := range offered {
-				if f == format {
-					return f
-				}
+			if slices.Contains(offered, format) {
+				return format
 			}
 			return offered[len(offered)-1] // software's, which comes last
 		})

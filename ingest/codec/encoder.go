@@ -1,14 +1,10 @@
 package codec
 
-//#include "scale.h"
-import "C"
-
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
-	"unsafe"
 
 	"github.com/asticode/go-astiav"
 )
@@ -64,15 +60,14 @@ func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
 	if cfg.Width%2 != 0 || cfg.Height%2 != 0 {
 		return nil, fmt.Errorf("codec: encoder: %dx%d: width and height must be even", cfg.Width, cfg.Height)
 	}
-	e := &Encoder{cfg: cfg}
 	name, options := encoderOptions(cfg)
 	if name == "" {
 		return nil, fmt.Errorf("codec: encoder: cannot make %s, only H.264, H.265, VP8, VP9 and AV1", cfg.Codec)
 	}
 	frame := size{cfg.Width, cfg.Height}
-	if err := e.open(name, frame, frame, astiav.PixelFormatYuv420P, cfg.FPS, options...); err != nil {
-		e.Close()
-		return nil, fmt.Errorf("codec: encoder: %w", err)
+	e := &Encoder{compressor: compressor{kind: "encoder", from: frame}, cfg: cfg}
+	if err := e.open(name, frame, astiav.PixelFormatYuv420P, cfg.FPS, options...); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -123,13 +118,9 @@ func pick(b bool, yes, no string) string {
 // key frame if key is true, and returns the packets that became ready: one,
 // unless BFrames is set. pix is only read, and not kept.
 func (e *Encoder) BGR(pix []byte, key bool) ([]Packet, error) {
-	if e.ctx == nil {
-		return nil, ErrClosed
+	if err := e.fill(pix); err != nil {
+		return nil, err
 	}
-	if n := 3 * e.cfg.Width * e.cfg.Height; len(pix) != n {
-		return nil, fmt.Errorf("codec: encoder: BGR24 of %dx%d is %d bytes, got %d", e.cfg.Width, e.cfg.Height, n, len(pix))
-	}
-	C.segd_fill(cFrame(e.bgr), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(pix))))
 	return e.encode(e.bgr, key)
 }
 
@@ -151,17 +142,11 @@ func (e *Encoder) Picture(p *Picture, key bool) ([]Packet, error) {
 }
 
 func (e *Encoder) encode(src *astiav.Frame, key bool) ([]Packet, error) {
-	// The encoder keeps references to what it was given, so each picture has a
-	// buffer of its own.
-	yuv, err := allocFrame(e.cfg.Width, e.cfg.Height, astiav.PixelFormatYuv420P)
+	yuv, err := e.scaled(src, e.cfg.BT709)
 	if err != nil {
 		return nil, err
 	}
 	defer yuv.Free()
-	C.segd_frame_set_matrix(cFrame(yuv), flag(e.cfg.BT709))
-	if err := scaleError(C.segd_to_yuv(e.scale.c, cFrame(src), cFrame(yuv)), src, "YUV 4:2:0"); err != nil {
-		return nil, err
-	}
 	yuv.SetPts(e.count)
 	e.count++
 	if key {
@@ -201,11 +186,4 @@ func (e *Encoder) receive() ([]Packet, error) {
 		})
 		e.packet.Unref()
 	}
-}
-
-func flag(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -20,17 +20,12 @@ type Kept struct {
 }
 
 // Keep returns the picture for as long as somebody wants it. Free must follow.
-func (p *Picture) Keep() (*Kept, error) { return keep(p.frame, p.turn) }
-
-// Clone returns another reference to the picture. Free must follow.
-func (k *Kept) Clone() (*Kept, error) { return keep(k.frame, k.turn) }
-
-func keep(f *astiav.Frame, turn orientation) (*Kept, error) {
-	own := f.Clone()
+func (p *Picture) Keep() (*Kept, error) {
+	own := p.frame.Clone()
 	if own == nil {
 		return nil, errors.New("codec: keeping a picture: out of memory")
 	}
-	return &Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own))), turn: turn}, nil
+	return &Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own))), turn: p.turn}, nil
 }
 
 // Bytes is how much memory the picture takes.

@@ -58,13 +58,9 @@ func (m *Muxer) open() error {
 	m.format.SetPb(m.file)
 	options := astiav.NewDictionary()
 	defer options.Free()
-	for key, value := range map[string]string{
-		"movflags":      "frag_keyframe+delay_moov", // the first fragment tells the header of the parameter sets
-		"flush_packets": "1",
-	} {
-		if err := options.Set(key, value, 0); err != nil {
-			return err
-		}
+	// The first fragment tells the header of the parameter sets.
+	if err := setOptions(options, "movflags", "frag_keyframe+delay_moov", "flush_packets", "1"); err != nil {
+		return err
 	}
 	if err := m.format.WriteHeader(options); err != nil {
 		return err

@@ -167,3 +167,10 @@ func scaleError(ret C.int, src *astiav.Frame, to string) error {
 	return fmt.Errorf("codec: converting %s of %dx%d to %s: %w",
 		src.PixelFormat().Name(), src.Width(), src.Height(), to, astiav.Error(ret))
 }
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -155,10 +155,16 @@ func follow(t testing.TB, s *Server, camera string, stall time.Duration) *watch 
 	src, err := ingest.Open(ingest.Config{
 		Camera: camera, URL: "whip:", Door: s.Door(camera), StallTimeout: stall,
 		Observer: ingest.Observer{
-			Up:        func() { count(func() { w.ups++ }) },
-			Down:      func(err error) { count(func() { w.downs++; w.lastDown = err }) },
-			Reconnect: func() { count(func() { w.reconnects++ }) },
-			Packets: func(came, late, never int) {
+			Up: func(again bool) {
+				count(func() {
+					w.ups++
+					if again {
+						w.reconnects++
+					}
+				})
+			},
+			Down: func(err error) { count(func() { w.downs++; w.lastDown = err }) },
+			Packets: func(came, late, never int, _ time.Duration) {
 				count(func() { w.came += came; w.late += late; w.never += never })
 			},
 			Held:   func(d time.Duration) { count(func() { w.held = append(w.held, d) }) },

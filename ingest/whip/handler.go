@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/segd/segd/internal/problem"
@@ -43,7 +45,7 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 func (s *Server) door(w http.ResponseWriter, r *http.Request) *Door {
 	name := r.PathValue("camera")
 	s.mu.Lock()
-	d, names := s.doors[name], s.names
+	d, names := s.doors[name], slices.Sorted(maps.Keys(s.doors))
 	s.mu.Unlock()
 	if d == nil {
 		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), names))

@@ -1,6 +1,7 @@
 package whip
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,7 +44,6 @@ type Server struct {
 
 	mu     sync.Mutex // guards what follows
 	doors  map[string]*Door
-	names  []string // of the doors
 	closed bool
 	joined sync.WaitGroup // the sessions' keepers
 }
@@ -150,17 +150,11 @@ func (s *Server) build(ip netip.Addr, log pionLog) error {
 // that stays keeps its publisher.
 func (s *Server) Cameras(names []string) {
 	s.mu.Lock()
-	kept := make(map[string]*Door, len(names))
-	gone := s.doors
-	s.names = nil
+	kept, gone := make(map[string]*Door, len(names)), s.doors
 	for _, name := range names {
-		if kept[name] != nil {
-			continue
-		}
-		if kept[name] = gone[name]; kept[name] == nil {
+		if kept[name] = cmp.Or(kept[name], gone[name]); kept[name] == nil {
 			kept[name] = newDoor(name)
 		}
-		s.names = append(s.names, name)
 	}
 	s.doors = kept
 	s.mu.Unlock()

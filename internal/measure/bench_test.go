@@ -26,7 +26,7 @@ func TestBenchObjects(t *testing.T) {
 	if demo.FindClip() == "" {
 		t.Fatal("the demo's clip is not installed")
 	}
-	f := &benchPipelineFlags{clip: demo.FindClip(), width: 1536, height: 288, objects: 3}
+	f := &benchPipelineFlags{benchFlags: benchFlags{clip: demo.FindClip(), width: 1536, height: 288}, objects: 3}
 	marks, err := benchObjects(f)
 	if err != nil {
 		t.Fatal(err)

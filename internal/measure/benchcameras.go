@@ -65,7 +65,7 @@ func shapeFlags(s *demo.Shape) []shapeFlag {
 
 func serveBenchCameras(ctx context.Context, std cli.Streams, n int, path string, shape demo.Shape) error {
 	bar := cli.NewProgress(std.Err, "preparing the clip")
-	clip, err := demo.PrepareAs(ctx, path, shape, bar.Step)
+	clip, err := demo.Prepare(ctx, path, shape, bar.Step)
 	bar.End()
 	if err != nil {
 		return err

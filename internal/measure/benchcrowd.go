@@ -18,7 +18,6 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/measure/crowd"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/resident"
 )
@@ -38,7 +37,9 @@ type benchCrowdFlags struct {
 }
 
 func benchCrowdCommand(std cli.Streams) *cobra.Command {
-	f := &benchCrowdFlags{benchPipelineFlags: benchPipelineFlags{cameras: 1, detect: true, computing: dnn.Computing{BatchWait: dnn.DefaultBatchWait}}}
+	f := &benchCrowdFlags{benchPipelineFlags: benchPipelineFlags{
+		benchFlags: benchFlags{cameras: 1}, detect: true, computing: dnn.Computing{BatchWait: dnn.DefaultBatchWait},
+	}}
 	cmd := &cobra.Command{
 		Use:   "crowd",
 		Short: "What a frame costs, by the number of persons in it",
@@ -98,7 +99,7 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 		return cli.Usage(err)
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
-	people, err := crowd.New(ctx, offline.Play(demo.FindClip(), 0, false), model)
+	people, err := crowd.New(ctx, demo.FindClip())
 	if err != nil {
 		return err
 	}
@@ -132,16 +133,9 @@ func crowdReference(p *crowd.Picture, model features.Model) (float64, error) {
 		return 0, err
 	}
 	var scene features.Scene
-	var took []float64
-	for range crowdReferenceRuns {
-		before := resident.CPUTime()
-		if err := e.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
-			return 0, err
-		}
-		took = append(took, milliseconds(resident.CPUTime()-before))
-	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
+	return median(crowdReferenceRuns, resident.CPUTime, func() error {
+		return e.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true})
+	})
 }
 
 // measure has segd follow so many persons, and adds what that costs.

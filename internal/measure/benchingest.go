@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,49 +20,26 @@ import (
 	"github.com/segd/segd/internal/resident"
 )
 
-const (
-	// benchMostCameras keeps a slip of the finger from taking all ports.
-	benchMostCameras = 256
-	// benchPatience is how long the cameras may take to show their first frames, and
-	// the last frames to arrive.
-	benchPatience = 2 * time.Minute
-	// benchDrained: with nothing new for so long, nothing more is on its way.
-	benchDrained = 2 * time.Second
-)
+// benchDrained: with nothing new for so long, nothing more is on its way.
+const benchDrained = 2 * time.Second
 
 type benchIngestFlags struct {
-	cameras    int
-	duration   time.Duration
-	transport  string
-	decode     string
-	size, clip string
-	json       bool
-
-	width, height int // of size
+	benchFlags
+	transport, decode string
 }
 
 // check refuses what cannot be measured.
 func (f *benchIngestFlags) check() error {
-	var err error
-	if f.width, f.height, err = parseSize(f.size); err != nil {
+	if err := f.benchFlags.check(); err != nil {
 		return err
 	}
-	switch codec.Device(f.decode) {
-	case codec.Software, codec.CUDA, codec.VAAPI, codec.AnyDevice:
-	default:
-		return cli.Usage(fmt.Errorf("--decode %q: accepted: software, cuda, vaapi, auto", f.decode))
-	}
 	switch {
-	case f.cameras < 1 || f.cameras > benchMostCameras:
-		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
-	case f.duration < time.Second:
-		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
+	case !slices.Contains(codec.Devices, codec.Device(f.decode)):
+		return cli.Usage(fmt.Errorf("--decode %q: accepted: software, cuda, vaapi, auto", f.decode))
+	case !slices.Contains([]string{"tcp", "udp", "auto"}, f.transport):
+		return cli.Usage(fmt.Errorf("--transport %q: accepted: tcp, udp, auto", f.transport))
 	}
-	switch f.transport {
-	case "tcp", "udp", "auto":
-		return nil
-	}
-	return cli.Usage(fmt.Errorf("--transport %q: accepted: tcp, udp, auto", f.transport))
+	return nil
 }
 
 func benchIngestCommand(std cli.Streams) *cobra.Command {
@@ -164,7 +142,7 @@ func (r *receivers) total() int64 {
 
 // up waits until every camera has shown a frame.
 func (r *receivers) up(ctx context.Context) error {
-	for end := time.Now().Add(benchPatience); ; {
+	return await(ctx, "the cameras", func() error {
 		dark := 0
 		for i := range r.whole {
 			if r.whole[i].Load() == 0 {
@@ -174,13 +152,8 @@ func (r *receivers) up(ctx context.Context) error {
 		if dark == 0 {
 			return nil
 		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d cameras showed no frame within %v", dark, len(r.whole), benchPatience)
-		}
-		if err := pause.For(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return fmt.Errorf("%d of %d showed no frame", dark, len(r.whole))
+	})
 }
 
 // drain waits until all that was sent has come, or nothing more does.
@@ -242,19 +215,4 @@ func measureIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags, ca
 	report.RSSMB = (rss - rss0) / n
 	report.FPS = float64(frames) / took.Seconds() / n
 	return report, nil
-}
-
-// measuring waits for d, visibly.
-func measuring(ctx context.Context, std cli.Streams, d time.Duration) error {
-	bar := cli.NewProgress(std.Err, "measuring")
-	defer bar.End()
-	steps := int(d / (100 * time.Millisecond))
-	began := time.Now()
-	for i := range steps {
-		if err := pause.For(ctx, time.Until(began.Add(d*time.Duration(i+1)/time.Duration(steps)))); err != nil {
-			return err
-		}
-		bar.Step(i+1, steps)
-	}
-	return nil
 }

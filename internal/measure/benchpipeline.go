@@ -46,42 +46,25 @@ const (
 )
 
 type benchPipelineFlags struct {
-	cameras, fps, objects int
-	size, clip, model     string
-	computing             dnn.Computing
-	duration              time.Duration
-	json                  bool
-
-	width, height int  // of size
-	detect        bool // persons are marked by segd itself
+	benchFlags
+	fps, objects int
+	model        string
+	computing    dnn.Computing
+	detect       bool // persons are marked by segd itself
 }
 
 // check refuses what cannot be measured.
 func (f *benchPipelineFlags) check() error {
-	var err error
-	if f.width, f.height, err = parseSize(f.size); err != nil {
+	if err := f.benchFlags.check(); err != nil {
 		return err
 	}
 	switch {
-	case f.cameras < 1 || f.cameras > benchMostCameras:
-		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
 	case f.fps < 1 || f.fps > 120:
 		return cli.Usage(fmt.Errorf("--fps %d: accepted: 1 to 120", f.fps))
 	case f.objects < 0 || f.objects > benchMostObjects:
 		return cli.Usage(fmt.Errorf("--objects %d: accepted: 0 to %d", f.objects, benchMostObjects))
-	case f.duration < time.Second:
-		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
 	}
 	return nil
-}
-
-// parseSize reads --size.
-func parseSize(size string) (width, height int, err error) {
-	if n, err := fmt.Sscanf(size, "%dx%d", &width, &height); n != 2 || err != nil || fmt.Sprintf("%dx%d", width, height) != size ||
-		width < 64 || height < 64 || width > 7680 || height > 4320 || width%2 != 0 || height%2 != 0 {
-		return 0, 0, cli.Usage(fmt.Errorf("--size %q: accepted: even numbers from 64x64 to 7680x4320, such as 1920x1080", size))
-	}
-	return width, height, nil
 }
 
 func benchPipelineCommand(std cli.Streams) *cobra.Command {
@@ -204,19 +187,12 @@ func reference(computing dnn.Computing) (_ float64, err error) {
 	defer func() { err = errors.Join(err, m.Close()) }()
 	grey := bytes.Repeat([]byte{128}, 3*benchReferenceWidth*benchReferenceHeight)
 	var sight features.Sight
-	var took []float64
-	for range benchReferenceRuns {
-		start := time.Now()
-		if sight, err = m.Features(sight, grey, benchReferenceWidth, benchReferenceHeight, features.View{}); err != nil {
-			return 0, err
-		}
-		took = append(took, milliseconds(time.Since(start)))
-	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
+	start := time.Now()
+	return median(benchReferenceRuns, func() time.Duration { return time.Since(start) }, func() (err error) {
+		sight, err = m.Features(sight, grey, benchReferenceWidth, benchReferenceHeight, features.View{})
+		return err
+	})
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // benchSegd is a segd that is measured.
 type benchSegd struct {
@@ -295,7 +271,7 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		s.cmd = nil
 		return nil, err
 	}
-	if err := s.wait(ctx, "segd's bus", func() error { return bus.Dial(ctx, s.bus) }); err != nil {
+	if err := await(ctx, "segd's bus", func() error { return bus.Dial(ctx, s.bus) }); err != nil {
 		return nil, err
 	}
 	watch, cancel := context.WithCancel(ctx)
@@ -321,22 +297,6 @@ func (s *benchSegd) see(m *segdv1.MaskFrame) {
 	}
 }
 
-// wait asks until there is no error.
-func (s *benchSegd) wait(ctx context.Context, what string, ask func() error) error {
-	for end := time.Now().Add(benchPatience); ; {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("waited %v in vain for %s: %w", benchPatience, what, err)
-		}
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
-}
-
 // end ends segd.
 func (s *benchSegd) end() error {
 	if s.watching != nil {
@@ -358,7 +318,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 	}
 	for i := range f.cameras {
 		name := benchCameraName(i)
-		if err := s.wait(ctx, "masks of "+name, func() error { return s.published(name, 0) }); err != nil {
+		if err := await(ctx, "masks of "+name, func() error { return s.published(name, 0) }); err != nil {
 			return err
 		}
 		if f.objects == 0 {
@@ -378,7 +338,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		if err := s.wait(ctx, "the objects of "+name, func() error { return s.published(name, f.objects) }); err != nil {
+		if err := await(ctx, "the objects of "+name, func() error { return s.published(name, f.objects) }); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,10 +122,6 @@ func SavePNG(dir *os.Root, name string, img image.Image) (err error) {
 			_ = dir.Remove(name) // the disk is full already
 		}
 	}()
-	return errors.Join(encodePNG(f, img), f.Close())
-}
-
-func encodePNG(w io.Writer, img image.Image) error {
 	quick := png.Encoder{CompressionLevel: png.BestSpeed}
-	return quick.Encode(w, img)
+	return errors.Join(quick.Encode(f, img), f.Close())
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/resident"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/tracker"
 )

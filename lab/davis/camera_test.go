@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
+	"github.com/segd/segd/lab/internal/offline"
 )
 
 // scenery is a textured world that pictures of 480×270 show parts of.

@@ -6,7 +6,7 @@ import (
 	"image"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"

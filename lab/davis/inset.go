@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/mask"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"

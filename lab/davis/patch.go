@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/mask"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 )
 
 // Perturbation is a disturbance that a sequence can be put under. The same seed

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/tracker"
 )
 

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/internal/stats"
 )
 

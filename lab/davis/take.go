@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 )
 
 // take is a clip as one run plays it.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/zones"
 )

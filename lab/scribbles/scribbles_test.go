@@ -12,9 +12,9 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/mask"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/tracker"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/track"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"

@@ -2,39 +2,12 @@ package crowd
 
 import (
 	"bytes"
-	"context"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
-	"github.com/segd/segd/ingest/codec"
 )
-
-// sample plays the demo's clip.
-func sample(ctx context.Context, show func(*Picture) error) error {
-	in, err := codec.OpenFile(demo.FindClip())
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	w, h := in.Size()
-	bgr := make([]byte, 3*w*h)
-	for n := 0; ctx.Err() == nil; n++ {
-		picture, err := in.Next()
-		if err != nil {
-			return nil
-		}
-		if err := picture.BGR(bgr); err != nil {
-			return err
-		}
-		if err := show(&Picture{Width: w, Height: h, BGR: bgr, Time: time.Duration(n) * in.FrameInterval()}); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
 
 // As many persons are found in the pictures as are in them.
 func TestDraw(t *testing.T) {
@@ -46,7 +19,7 @@ func TestDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = model.Close() }()
-	c, err := New(t.Context(), sample, model)
+	c, err := New(t.Context(), demo.FindClip())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +44,7 @@ func TestDraw(t *testing.T) {
 			t.Errorf("%d persons are detected; want about %d", n, persons)
 		}
 	}
-	if _, err := New(t.Context(), func(context.Context, func(*Picture) error) error { return nil }, model); err == nil {
+	if _, err := New(t.Context(), t.TempDir()); err == nil {
 		t.Error("a crowd of a video without pictures")
 	}
 }

@@ -1,5 +1,6 @@
-// Package crowd makes pictures of as many persons as asked for, of those in a video: for measuring what following costs.
+// Package crowd makes pictures of as many persons as asked for, of those in the demo's clip: for measuring what
+// following costs.
 //
-// In goes a video from a standing camera; its persons are followed as a camera's are, and cut out by their
-// masks. Out come pictures of the video's empty scene, tiled to any size, with persons side by side who walk on the spot.
+// In goes the clip, of whose persons the package has masks. Out come pictures of the clip's empty scene, tiled to any
+// size, with persons side by side who walk on the spot.
 package crowd

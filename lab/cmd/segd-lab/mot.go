@@ -12,7 +12,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/mot"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/lab/internal/offline"
 )
 
 const imagesFolder, truthFolder = "JPEGImages/480p", "Annotations/480p"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
+	"github.com/segd/segd/lab/internal/offline"
 )
 
 func TestRead(t *testing.T) {
