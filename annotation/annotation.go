@@ -149,7 +149,9 @@ func (a *Annotation) Validate() error {
 		add("", "a detector's annotation has a mask; want boxes")
 	}
 	if a.Picture != nil {
-		faults = append(faults, a.checkPicture()...)
+		if err := a.checkPicture(); err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
 		add("", "strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)

@@ -152,12 +152,9 @@ func findNull(dec *json.Decoder, at string) (where string, found bool) {
 // line is the 1-based line of a JSON fault.
 func line(data []byte, err error, dec *json.Decoder) int {
 	at := dec.InputOffset()
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = syntax.Offset
-	case errors.As(err, &kind):
+	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at = kind.Offset
 	}
 	return 1 + bytes.Count(data[:min(int(at), len(data))], []byte("\n"))

@@ -16,7 +16,7 @@ const (
 )
 
 // checkPicture names what the head of the picture tells to be wrong with it.
-func (a *Annotation) checkPicture() []error {
+func (a *Annotation) checkPicture() error {
 	var head image.Config
 	var err error
 	switch {
@@ -25,13 +25,13 @@ func (a *Annotation) checkPicture() []error {
 	case bytes.HasPrefix(a.Picture, []byte(pngMagic)):
 		head, err = png.DecodeConfig(bytes.NewReader(a.Picture))
 	default:
-		return []error{Faultf("picture", "%d bytes that are neither; want a JPEG or a PNG, in base64", len(a.Picture))}
+		return Faultf("picture", "%d bytes that are neither; want a JPEG or a PNG, in base64", len(a.Picture))
 	}
 	switch {
 	case err != nil:
-		return []error{Faultf("picture", "%v; want a JPEG or a PNG, in base64", err)}
+		return Faultf("picture", "%v; want a JPEG or a PNG, in base64", err)
 	case head.Width != a.Width || head.Height != a.Height:
-		return []error{Faultf("picture", "it is %d×%d; want the %d×%d that the annotation is made for", head.Width, head.Height, a.Width, a.Height)}
+		return Faultf("picture", "it is %d×%d; want the %d×%d that the annotation is made for", head.Width, head.Height, a.Width, a.Height)
 	}
 	return nil
 }
@@ -39,8 +39,8 @@ func (a *Annotation) checkPicture() []error {
 // BGR decodes the picture, which there must be, to blue, green and red bytes, row after
 // row without padding. Errors wrap ErrInvalid.
 func (a *Annotation) BGR() ([]byte, error) {
-	if faults := a.checkPicture(); faults != nil { // also before anything as large as it says is made
-		return nil, faults[0]
+	if err := a.checkPicture(); err != nil { // also before anything as large as it says is made
+		return nil, err
 	}
 	img, _, err := image.Decode(bytes.NewReader(a.Picture))
 	if err != nil {

@@ -471,8 +471,8 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 	if e.model == nil {
 		return nil
 	}
-	if len(bgr) != 3*dst.Width*dst.Height {
-		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), dst.Width, dst.Height, 3*dst.Width*dst.Height)
+	if err := check(bgr, dst.Width, dst.Height); err != nil {
+		return err
 	}
 	e.swapMaps(dst)
 	defer e.swapMaps(dst)

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"image"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
@@ -38,7 +39,7 @@ func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats,
 	for k := range patch.N {
 		out := x[(patch.First+k)*dst.D+column:][:c]
 		clear(out)
-		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]])
+		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]], patch.Boxes[k])
 		share := 1 / float32(stats.sums[k].n)
 		for i := range rows {
 			cells := m.Data[min(((i0+i)*m.Width+j0)*c, len(m.Data)):]
@@ -51,17 +52,12 @@ func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats,
 	}
 }
 
-// weigh sums the bilinear weights of a superpixel's pixels for every cell in the
+// weigh sums the bilinear weights of the pixels of a superpixel, which lies in a box, for every cell in the
 // rows×cols window that starts at cell (i0, j0), and leaves them in p.window.
-func (p *pooler) weigh(runs []run) (i0, j0, rows, cols int) {
-	first, last := runs[0], runs[len(runs)-1] // runs are in scan order
-	left, right := first.x0, first.x1
-	for _, r := range runs[1:] {
-		left, right = min(left, r.x0), max(right, r.x1)
-	}
-	i0, j0 = int(p.y.Cell[first.y]), int(p.x.Cell[left])
-	rows = int(p.y.Cell[last.y]) + 2 - i0
-	cols = int(p.x.Cell[right-1]) + 2 - j0
+func (p *pooler) weigh(runs []run, box image.Rectangle) (i0, j0, rows, cols int) {
+	i0, j0 = int(p.y.Cell[box.Min.Y]), int(p.x.Cell[box.Min.X])
+	rows = int(p.y.Cell[box.Max.Y-1]) + 2 - i0
+	cols = int(p.x.Cell[box.Max.X-1]) + 2 - j0
 	p.window = grown(p.window, rows*cols)
 	clear(p.window)
 	p.line = grown(p.line, cols)

@@ -88,28 +88,31 @@ type Patch struct {
 // Unseen is the label of a pixel that lies in no superpixel of a patch.
 const Unseen = -1
 
-// Label is the superpixel in which a pixel of the image lies, or Unseen.
-func Label(patches []Patch, x, y int) int32 {
+// find returns the patch that counts at a pixel of the image, and the index of its pixel there; nil: none.
+func find(patches []Patch, x, y int) (p *Patch, i int) {
 	at := image.Pt(x, y)
 	for k := range patches {
 		if p := &patches[k]; at.In(p.Rectangle) {
-			if l := p.Labels[p.Index(x, y)]; l != Unseen {
-				return l
+			if i := p.Index(x, y); p.Labels[i] != Unseen {
+				return p, i
 			}
 		}
+	}
+	return nil, 0
+}
+
+// Label is the superpixel in which a pixel of the image lies, or Unseen.
+func Label(patches []Patch, x, y int) int32 {
+	if p, i := find(patches, x, y); p != nil {
+		return p.Labels[i]
 	}
 	return Unseen
 }
 
 // Pixel is the colour of a pixel of the image, as far as it is seen.
 func Pixel(patches []Patch, x, y int) (lab [colours]int16, seen bool) {
-	at := image.Pt(x, y)
-	for k := range patches {
-		if p := &patches[k]; at.In(p.Rectangle) {
-			if i := p.Index(x, y); p.Labels[i] != Unseen {
-				return [colours]int16(p.Pixels[colours*i:]), true
-			}
-		}
+	if p, i := find(patches, x, y); p != nil {
+		return [colours]int16(p.Pixels[colours*i:]), true
 	}
 	return lab, false
 }

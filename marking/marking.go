@@ -1,6 +1,7 @@
 package marking
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"math"
@@ -78,9 +79,7 @@ func New(cfg Config) (*Marker, error) {
 	if cfg.MaxObjects < 0 {
 		return nil, fmt.Errorf("marking: %d objects; want 1 or more, or 0 for %d", cfg.MaxObjects, DefaultMaxObjects)
 	}
-	if cfg.MaxObjects == 0 {
-		cfg.MaxObjects = DefaultMaxObjects
-	}
+	cfg.MaxObjects = cmp.Or(cfg.MaxObjects, DefaultMaxObjects)
 	tracks, err := track.New(cfg.Track)
 	if err != nil {
 		return nil, fmt.Errorf("marking: %w", err)

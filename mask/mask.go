@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -200,7 +201,8 @@ func (r RLE) Decode(dst []uint8) []uint8 {
 		pos = end
 	}
 	for y := 1; y < r.Height; y++ {
-		xorRow(dst[y*r.Width:(y+1)*r.Width], dst[(y-1)*r.Width:y*r.Width])
+		row := dst[y*r.Width:][:r.Width]
+		subtle.XORBytes(row, row, dst[(y-1)*r.Width:y*r.Width])
 	}
 	return dst
 }
@@ -219,19 +221,6 @@ func toggleColumns(dst []uint8, width, height, pos, end int) {
 		}
 		pos += height - y
 		x, y = x+1, 0
-	}
-}
-
-// xorRow does dst ^= src for two equally long rows.
-func xorRow(dst, src []uint8) {
-	src = src[:len(dst)]
-	x := 0
-	for ; x+8 <= len(dst); x += 8 {
-		v := binary.LittleEndian.Uint64(dst[x:]) ^ binary.LittleEndian.Uint64(src[x:])
-		binary.LittleEndian.PutUint64(dst[x:], v)
-	}
-	for ; x < len(dst); x++ {
-		dst[x] ^= src[x]
 	}
 }
 

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,24 +209,10 @@ func (ws *Workspace) offset(from, to int) []float64 {
 }
 
 func (o Options) withDefaults(nu, sigma float64) Options {
-	if o.MaxIter == 0 {
-		o.MaxIter = 200
-	}
-	if o.Rho == 0 {
-		o.Rho = 2 * nu
-	}
-	if o.RhoMax == 0 {
-		o.RhoMax = math.Max(o.Rho, 2*nu/sigma)
-	}
-	if o.Relax == 0 {
-		o.Relax = 1
-	}
-	if o.Tau == 0 {
-		o.Tau = 1.05
-	}
-	if o.Tol == 0 {
-		o.Tol = 1e-3
-	}
+	o.MaxIter = cmp.Or(o.MaxIter, 200)
+	o.Rho = cmp.Or(o.Rho, 2*nu)
+	o.RhoMax = cmp.Or(o.RhoMax, math.Max(o.Rho, 2*nu/sigma))
+	o.Relax, o.Tau, o.Tol = cmp.Or(o.Relax, 1), cmp.Or(o.Tau, 1.05), cmp.Or(o.Tol, 1e-3)
 	return o
 }
 

@@ -462,18 +462,12 @@ func (t *Tracker) add(b Box, class string) *track {
 		k, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	*k = track{
-		id: t.name(), class: class, group: groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
+		id: t.next, class: class, group: groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
 		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
 	}
+	t.next = max(1, t.next+1) // 0 is none
 	t.tracks = append(t.tracks, k)
 	return k
-}
-
-// name returns the next id.
-func (t *Tracker) name() uint32 {
-	id := t.next
-	t.next = max(1, t.next+1) // 0 is none
-	return id
 }
 
 // groupOf is the first of the classes that a detector takes for one another.
@@ -496,15 +490,12 @@ func (t *Tracker) end(k *track, reason Reason) {
 }
 
 func (t *Tracker) remove() {
-	left := t.tracks[:0]
-	for _, k := range t.tracks {
+	t.tracks = slices.DeleteFunc(t.tracks, func(k *track) bool {
 		if k.over {
 			t.spare = append(t.spare, k)
-		} else {
-			left = append(left, k)
 		}
-	}
-	t.tracks = left
+		return k.over
+	})
 }
 
 // sweep ends the tracks of what went out of the picture, was hardly seen, or is still and unsure.

@@ -13,7 +13,7 @@ var BoxUnits = seed.BoxUnits
 // cues of each, a row of BoxUnits[0], as a tracker that begins with them would have them. The perceptron is
 // learnt from these.
 func BoxCues(scene *features.Scene, box []float64) (superpixels []int, rows []float64, err error) {
-	projection, err := features.FitProjection(scene, defaultMaxDim)
+	projection, err := features.FitProjection(scene, maxDim)
 	if err != nil {
 		return nil, nil, err
 	}

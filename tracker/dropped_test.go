@@ -98,12 +98,12 @@ func TestElapsed(t *testing.T) {
 		recent []uint64
 		seq    uint64
 		want   int
-		pace   []float64 // of the two latest, the newest first
+		pace   []float64 // of the latest, the newest first
 	}{
 		{"the first", nil, 7, 1, nil},
-		{"the next", []uint64{4, 5, 6}, 7, 1, []float64{1, 1}},
-		{"two dropped", []uint64{5, 6, 7}, 10, 3, []float64{3, 2}},
-		{"some dropped before", []uint64{0, 1, 9}, 10, 1, []float64{1, 4.5}},
+		{"the next", []uint64{4, 5, 6}, 7, 1, []float64{1, 1, 1}},
+		{"two dropped", []uint64{5, 6, 7}, 10, 3, []float64{3, 2, 5. / 3}},
+		{"some dropped before", []uint64{0, 1, 9}, 10, 1, []float64{1, 4.5, 10. / 3}},
 		{"a jump", []uint64{3}, math.MaxUint64, maxElapsed, []float64{math.MaxUint64}},
 		{"not newer", []uint64{9}, 9, 1, []float64{0}},
 	} {
@@ -116,7 +116,7 @@ func TestElapsed(t *testing.T) {
 			t.Errorf("%s: %d frames; want %d", tt.name, got, tt.want)
 		}
 		var pace []float64
-		for _, s := range w.sources(tt.seq, 2) {
+		for _, s := range w.sources(tt.seq) {
 			pace = append(pace, s.Pace)
 		}
 		if !slices.Equal(pace, tt.pace) {

@@ -127,9 +127,9 @@ func (w *frames) sightings() []*recall.Sighting {
 // sources are the frames to look up for the one with number seq: the latest, the newest
 // first, and those that people annotated. What a detector annotated a moment ago says no more than the
 // latest do, if there are some.
-func (w *frames) sources(seq uint64, latest int) []propagation.Source {
+func (w *frames) sources(seq uint64) []propagation.Source {
 	w.refs = w.refs[:0]
-	recent := w.recent[max(0, len(w.recent)-latest):]
+	recent := w.recent[max(0, len(w.recent)-refFrames):]
 	for i, f := range slices.Backward(recent) {
 		w.refs = append(w.refs, propagation.Source{
 			Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f),
@@ -191,7 +191,7 @@ func (t *Tracker) slide(f *frame, ann *annotation.Annotation) {
 		t.evictAll()
 		t.fresh = freshPictures
 		w.anchors = append(w.anchors, f)
-		w.dropAnchors(t.cfg.Anchors, false)
+		w.dropAnchors(mostAnchors, false)
 	}
 	w.recent = append(w.recent, f)
 }

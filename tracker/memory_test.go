@@ -40,8 +40,8 @@ func TestComesBackAsItWasLastSeen(t *testing.T) {
 			}
 		}
 		o := step(t, tr, s, a).Objects[0]
-		if n := len(tr.recall.Remembered()); n > *tr.cfg.Memory {
-			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, *tr.cfg.Memory)
+		if n := len(tr.recall.Remembered()); n > memory {
+			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, memory)
 		}
 		switch {
 		case len(discs) == 0 && o.Area > 0:
@@ -148,16 +148,16 @@ func TestCorrectionForgetsTheCorrectedAlone(t *testing.T) {
 	}
 }
 
-// More objects than Config.Anchors, each annotated on a frame of its own, which is all
+// More objects than mostAnchors, each annotated on a frame of its own, which is all
 // that shows what it looks like: each is found when it comes back, by its looks. The
-// classifier, which may refuse what is found, has hardly a say here.
+// classifier, which may refuse what is found, has no say here.
 func TestEveryObjectKeepsAnAnnotatedFrame(t *testing.T) {
 	const stay = 4
 	colours := [][3]uint8{
 		{0, 0, 255}, {255, 0, 0}, {0, 255, 255}, {255, 0, 255}, {255, 255, 0},
 		{0, 255, 0}, {0, 0, 110}, {110, 0, 0}, {0, 128, 255}, {255, 255, 255},
 	}
-	tr := newTracker(t, Config{Classifier: 0.01})
+	tr := newTracker(t, Config{Mode: Affinity})
 	for i := range uint64(2 * stay * len(colours)) {
 		k := int(i/stay) % len(colours)
 		s, truth := film(t, i, disc{30 + 25*float64(k%5), 35 + 50*float64(k/5), 14, colours[k]})
@@ -241,7 +241,7 @@ func TestDetectorsAnchors(t *testing.T) {
 			}
 		}
 		res := step(t, tr, s, a)
-		for _, source := range tr.frames.sources(i+1, 1) {
+		for _, source := range tr.frames.sources(i + 1) {
 			if !source.Latest && source.Reference != &tr.frames.anchors[0].Reference {
 				t.Fatalf("frame %d is followed by one that looks up what a detector annotated", i)
 			}
@@ -251,8 +251,8 @@ func TestDetectorsAnchors(t *testing.T) {
 				t.Fatalf("frame %d: %d iterations; want at most %d, as of any frame", i, res.Solve.Iterations, tr.cfg.MaxIter)
 			}
 			last = len(tr.frames.anchors)
-			if n := len(tr.frames.recent); n > tr.cfg.Window {
-				t.Fatalf("frame %d: %d frames in the window; want at most %d", i, n, tr.cfg.Window)
+			if n := len(tr.frames.recent); n > solvedFrames {
+				t.Fatalf("frame %d: %d frames in the window; want at most %d", i, n, solvedFrames)
 			}
 			if last > 1+automaticAnchors || tr.frames.anchors[0].Seq != 0 {
 				t.Fatalf("frame %d: %d annotated frames are kept, the first of them %d; want that of frame 0 and at most %d", i, last, tr.frames.anchors[0].Seq, automaticAnchors)

@@ -104,7 +104,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		return nil, err
 	}
 	if t.projection == nil {
-		p, err := features.FitProjection(s, t.cfg.MaxDim)
+		p, err := features.FitProjection(s, maxDim)
 		if err != nil {
 			return nil, fmt.Errorf("tracker: %w", err)
 		}
@@ -194,7 +194,7 @@ func looked(f *frame, box image.Rectangle) bool {
 func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
 	var c outline.Classifier
 	if t.cfg.Mode != Affinity {
-		c = outline.Classifier{Rows: t.window.Weights(), Projection: t.projection, Weight: t.cfg.Classifier}
+		c = outline.Classifier{Rows: t.window.Weights(), Projection: t.projection}
 	}
 	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels(), c); err != nil {
 		return err

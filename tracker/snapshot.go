@@ -26,14 +26,15 @@ type ObjectSnapshot struct {
 }
 
 // LifeSnapshot is where an object is in its life; package trackstate has what the fields mean.
-type LifeSnapshot = trackstate.Snapshot
+type LifeSnapshot = trackstate.Object
 
 // Snapshot is what t knows now. It shares nothing with t.
 func (t *Tracker) Snapshot() *Snapshot {
 	s := &Snapshot{Size: t.size}
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
-		s.Objects = append(s.Objects, ObjectSnapshot{ID: o.id, Life: o.Object.Snapshot(), Box: o.box})
+		s.Objects = append(s.Objects, ObjectSnapshot{ID: o.id, Life: o.Object, Box: o.box})
+		s.Objects[k].Life.Tracked = false // nobody says so then
 	}
 	return s
 }
@@ -49,9 +50,8 @@ func (t *Tracker) Restore(s *Snapshot) error {
 	if n := len(s.Objects); n > annotation.MaxFollowed {
 		return fmt.Errorf("tracker: the snapshot is of %d objects; want at most %d", n, annotation.MaxFollowed)
 	}
-	lives := make([]trackstate.Object, len(s.Objects))
-	for k, o := range s.Objects {
-		err := lives[k].Restore(o.Life)
+	for _, o := range s.Objects {
+		err := o.Life.Check()
 		if zoom, most := o.Life.Zoom, features.MaxZoom(t.size.X, t.size.Y); zoom > most || zoom&(zoom-1) != 0 {
 			err = errors.Join(err, fmt.Errorf("zoom %d; want a power of two, at most %d", zoom, most))
 		}
@@ -59,10 +59,10 @@ func (t *Tracker) Restore(s *Snapshot) error {
 			return fmt.Errorf("tracker: snapshot of object %d: %w", o.ID, err)
 		}
 	}
-	for k, o := range s.Objects {
+	for _, o := range s.Objects {
 		if at := t.objects.find(o.ID); at >= 0 {
 			to := &t.objects.all[at]
-			to.Object, to.box = lives[k], o.Box.Intersect(image.Rectangle{Max: t.size})
+			to.Object, to.box = o.Life, o.Box.Intersect(image.Rectangle{Max: t.size})
 		}
 	}
 	return nil

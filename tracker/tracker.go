@@ -56,19 +56,12 @@ func New(cfg Config) (*Tracker, error) {
 // assemble is New for a configuration that has its defaults.
 func assemble(cfg Config) *Tracker {
 	return &Tracker{
-		cfg: cfg,
-		affinity: propagation.Affinity{Config: propagation.Config{
-			Links: cfg.Links, Radius: cfg.Radius, AnchorRadius: cfg.AnchorRadius,
-			Temperature: cfg.Temperature, AnchorWeight: cfg.AnchorWeight, Novel: cfg.Novel,
-		}},
-		recall: recall.Recall{Config: recall.Config{
-			Memory: *cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
-		}},
-		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
+		cfg:      cfg,
+		affinity: propagation.Affinity{Radius: radius},
+		recall:   recall.Recall{Memory: memory},
+		seeder:   seed.Seeder{Radius: propagation.AnchorRadius},
 		window: window.Window{Config: window.Config{
-			Classifier: cfg.Classifier, Evidence: *cfg.Evidence, Balance: cfg.Balance, Ambiguous: *cfg.Ambiguous,
-			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Tau: cfg.Tau, Rho: cfg.Rho,
-			Relax: cfg.Relax, Delta: *cfg.Delta, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
+			Nu: cfg.Nu, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
 			FixedLabels: cfg.Mode == Fixed, Cold: cfg.Mode == Cold,
 		}},
 	}
@@ -176,25 +169,18 @@ func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 
 // load returns s as a frame, of which nothing is known.
 func (t *Tracker) load(s *features.Scene) *frame {
-	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
+	p := t.frames.pictures.Make(s, t.projection, smooth)
 	t.recall.Look(p, s, t.projection)
 	t.elapsed = t.frames.elapsed(s.Seq)
 	t.light.Copy(&s.Light)
 	return t.frames.load(p, t.objects.labels())
 }
 
-// expect says what f is from what was seen before it, if the mode has any use for that.
+// expect says what f is from what was seen before it.
 func (t *Tracker) expect(f *frame) {
-	switch t.cfg.Mode {
-	case Frozen:
-	case NoTemporal:
-		f.Belief.Uniform(t.objects.labels())
-		t.window.Guess(&f.Frame, f.y, t.objects.labels())
-	default:
-		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
-		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
-		f.Belief.Labels(f.y)
-	}
+	t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
+	t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq), t.objects.views())
+	f.Belief.Labels(f.y)
 }
 
 // label decides f, of which it is known what to expect, makes it the newest frame of the
@@ -230,11 +216,11 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 
 // decide sets f's labels by ann, if that is not nil, and the tracker's mode.
 func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, out *Solve) error {
-	if (ann == nil || ann.Automatic) && len(t.frames.recent) == t.cfg.Window {
+	if (ann == nil || ann.Automatic) && len(t.frames.recent) == solvedFrames {
 		t.evict()
 	}
 	if ann == nil {
-		return t.solve(ctx, f, estimation{learn: !t.cfg.Mode.joint() || t.objects.anyVisible()}, out)
+		return t.solve(ctx, f, estimation{learn: t.objects.anyVisible()}, out)
 	}
 	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
@@ -256,11 +242,9 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		t.evictAll() // their labels are wrong
 	}
 	// A correction leaves the classifier what it has learnt, to say how far it spreads;
-	// the next frames learn from it. One that is only ever estimated on annotated frames
-	// has no other time to.
-	defines = defines || t.cfg.Mode == Frozen
+	// the next frames learn from it.
 	how := estimation{learn: defines, defined: defines, anew: defines}
-	if ann.Automatic && len(t.frames.anchors) > 0 && t.cfg.Mode != Frozen {
+	if ann.Automatic && len(t.frames.anchors) > 0 {
 		how.anew = false // too often for that, and little of it is news
 	}
 	if err := t.solve(ctx, f, how, out); err != nil {
@@ -282,7 +266,7 @@ type estimation struct {
 // solve labels f by the tracker's mode.
 func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solve) error {
 	labels := t.objects.labels()
-	if how.anew || t.cfg.Mode.joint() || t.cfg.Mode == NoTemporal {
+	if how.anew || t.cfg.Mode != Affinity {
 		if t.cfg.Cores != nil {
 			helpers := t.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
 			defer t.cfg.Cores.Release(helpers)
@@ -298,13 +282,7 @@ func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solv
 	if how.defined {
 		estimated = slices.Clone(f.y)
 	}
-	var err error
-	if t.cfg.Mode == Frozen {
-		err = t.window.DecideAlone(ctx, &f.Frame, f.y, labels)
-	} else {
-		err = t.window.Decide(ctx, &f.Frame, f.y, labels, t.cfg.Mode != Affinity)
-	}
-	if err != nil {
+	if err := t.window.Decide(ctx, &f.Frame, f.y, labels, t.cfg.Mode != Affinity); err != nil {
 		return err
 	}
 	if how.defined {
@@ -317,11 +295,9 @@ func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solv
 
 // learn keeps what is certainly background in f, which was just labelled.
 func (t *Tracker) learn(f *frame, annotated bool) {
-	switch {
-	case !t.cfg.Mode.looksUp():
-	case annotated:
+	if annotated {
 		t.recall.LearnAnew(&f.Reference, t.objects.labels())
-	default:
+	} else {
 		t.recall.Learn(f.Picture, f.y, t.objects.views(), t.elapsed)
 	}
 }
@@ -342,7 +318,5 @@ func (t *Tracker) Close() { t.past.Clear() }
 // object that is out of sight, or back for a moment only, is then found at other
 // sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
-	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool {
-		return recall.Wants(&o.Object, t.elapsed)
-	})
+	return slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object, t.elapsed) })
 }

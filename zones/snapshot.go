@@ -28,13 +28,13 @@ type TrackSnapshot struct {
 // InZone is whether an object is in a zone.
 type InZone struct {
 	Inside  bool
-	Entered time.Duration
-	Stayed  bool // for the zone's Dwell
+	Entered time.Duration // seen inside since then
+	Stayed  bool          // for the zone's Dwell
 }
 
 // AtLine is on which side of a line an object is.
 type AtLine struct {
-	Known bool // whether it was beyond the margin yet
+	Known bool // whether it was beyond the margin yet; Right is where
 	Right bool
 	Odd   bool // the times since that its way crossed the line
 }
@@ -46,10 +46,10 @@ func (w *Watcher) Snapshot() *Snapshot {
 		tr := &w.tracks[i]
 		t := TrackSnapshot{Object: tr.id, Seen: tr.seen, Foot: tr.foot, At: tr.at}
 		for _, in := range tr.zones {
-			t.Zones = append(t.Zones, InZone{in.inside, in.entered, in.stayed})
+			t.Zones = append(t.Zones, in.InZone)
 		}
 		for _, at := range tr.lines {
-			t.Lines = append(t.Lines, AtLine{at.known, at.right, at.odd})
+			t.Lines = append(t.Lines, at.AtLine)
 		}
 		s.Tracks = append(s.Tracks, t)
 	}
@@ -82,13 +82,13 @@ func Restore(s *Snapshot) (*Watcher, error) {
 		}
 		tr := track{id: t.Object, seen: t.Seen, foot: t.Foot, at: t.At, zones: make([]inZone, zones), lines: make([]atLine, lines)}
 		for k, in := range t.Zones {
-			tr.zones[k] = inZone{inside: in.Inside, entered: in.Entered, stayed: in.Stayed}
+			tr.zones[k].InZone = in
 			if in.Inside {
 				w.counts.Zones[k].Objects++
 			}
 		}
 		for k, at := range t.Lines {
-			tr.lines[k] = atLine{known: at.Known, right: at.Right, odd: at.Odd}
+			tr.lines[k].AtLine = at
 		}
 		w.tracks = append(w.tracks, tr)
 	}

@@ -102,17 +102,13 @@ func (c *turning) settled(evidence bool, t time.Duration) bool {
 
 // inZone is what is known of an object and a zone.
 type inZone struct {
-	inside  bool
+	InZone
 	turning turning
-	entered time.Duration // seen inside since then
-	stayed  bool
 }
 
 // atLine is what is known of an object and a line.
 type atLine struct {
-	known   bool // whether it was beyond the margin yet; right is where
-	right   bool
-	odd     bool // the times since that its way crossed the line
+	AtLine
 	turning turning
 }
 
@@ -146,7 +142,7 @@ func (w *Watcher) Change(l Layout) (gone Layout, events []Event, err error) {
 		}
 		gone.Zones = append(gone.Zones, z)
 		for i := range w.tracks {
-			if tr := &w.tracks[i]; tr.zones[k].inside {
+			if tr := &w.tracks[i]; tr.zones[k].Inside {
 				w.leave(tr, k, tr.at)
 			}
 		}
@@ -279,21 +275,21 @@ func (w *Watcher) zone(tr *track, o *Object, k int, t time.Duration) {
 	z, in, count := &w.layout.Zones[k], &tr.zones[k], &w.counts.Zones[k]
 	if o.Visible {
 		inside, outside := w.within(z, w.filled[k], o)
-		switch changed := in.turning.settled(in.inside && outside || !in.inside && inside, t); {
-		case changed && in.inside:
+		switch changed := in.turning.settled(in.Inside && outside || !in.Inside && inside, t); {
+		case changed && in.Inside:
 			w.leave(tr, k, in.turning.since)
 		case changed:
-			in.inside, in.entered, in.stayed = true, in.turning.since, false
+			in.InZone = InZone{Inside: true, Entered: in.turning.since}
 			in.turning.on = false
 			count.Objects++
 			count.Entries++
 			w.events = append(w.events, Event{Kind: Entered, Object: tr.id, Name: z.Name})
 		}
 	}
-	if in.inside && !in.turning.on && !in.stayed && z.Dwell > 0 && t-in.entered >= z.Dwell {
-		in.stayed = true
+	if in.Inside && !in.turning.on && !in.Stayed && z.Dwell > 0 && t-in.Entered >= z.Dwell {
+		in.Stayed = true
 		count.Stays++
-		w.events = append(w.events, Event{Kind: Stayed, Object: tr.id, Name: z.Name, For: t - in.entered})
+		w.events = append(w.events, Event{Kind: Stayed, Object: tr.id, Name: z.Name, For: t - in.Entered})
 	}
 }
 
@@ -315,15 +311,15 @@ func (w *Watcher) within(z *Zone, filled mask.RLE, o *Object) (inside, outside b
 // leave takes an object out of the k-th zone, in which it was until then.
 func (w *Watcher) leave(tr *track, k int, until time.Duration) {
 	in, count := &tr.zones[k], &w.counts.Zones[k]
-	in.inside, in.turning.on = false, false
+	in.Inside, in.turning.on = false, false
 	count.Objects--
-	w.events = append(w.events, Event{Kind: Left, Object: tr.id, Name: count.Name, For: until - in.entered})
+	w.events = append(w.events, Event{Kind: Left, Object: tr.id, Name: count.Name, For: until - in.Entered})
 }
 
 // leaveAll takes an object that is lost or gone out of every zone.
 func (w *Watcher) leaveAll(tr *track) {
 	for k := range tr.zones {
-		if tr.zones[k].inside {
+		if tr.zones[k].Inside {
 			w.leave(tr, k, tr.at)
 		}
 		tr.zones[k].turning.on = false
@@ -336,22 +332,23 @@ func (w *Watcher) line(tr *track, o *Object, k int, t time.Duration) {
 	a, b := w.layout.Lines[k].Points[0], w.layout.Lines[k].Points[1]
 	at := &tr.lines[k]
 	if tr.seen && crosses(a, b, tr.foot, o.Foot) {
-		at.odd = !at.odd
+		at.Odd = !at.Odd
 	}
 	if distance(a, b, o.Foot, float64(w.size[0]), float64(w.size[1])) <= margin*o.Height {
 		at.turning.on = false
 		return
 	}
 	is := right(a, b, o.Foot)
-	if !at.known || is == at.right {
-		*at = atLine{known: true, right: is}
+	side := atLine{AtLine: AtLine{Known: true, Right: is}}
+	if !at.Known || is == at.Right {
+		*at = side
 		return
 	}
 	if !at.turning.settled(true, t) {
 		return
 	}
-	crossed := at.odd
-	*at = atLine{known: true, right: is}
+	crossed := at.Odd
+	*at = side
 	if !crossed {
 		return
 	}

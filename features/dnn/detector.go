@@ -8,7 +8,6 @@ import (
 	"image"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/segd/segd/features"
@@ -45,17 +44,13 @@ type Detector struct {
 	runner
 	info   DetectorInfo
 	layout layout
-	// wanted are the classes that are looked for, by their numbers, and least is the least score.
-	wanted []int
-	least  float64
+	least  float64 // score
 
 	scratch sync.Pool // of *decoding
 }
 
 // DetectorOptions say how a detector is used. The zero value is usable.
 type DetectorOptions struct {
-	// Classes are the names of those that are wanted; empty means all.
-	Classes []string `json:"classes,omitempty"`
 	// Score is the least score of a detection, above 0 and at most 1; 0 means
 	// DefaultDetectorScore.
 	Score float64 `json:"score,omitempty"`
@@ -77,15 +72,7 @@ func (o DetectorOptions) withDefaults() (DetectorOptions, []string, error) {
 		faults = append(faults, fmt.Errorf("features/dnn: a score of %g; want above 0 and at most 1, or 0 for %g", o.Score, DefaultDetectorScore))
 	}
 	names, err := readNames(o.NamesFile)
-	if err != nil {
-		return o, nil, errors.Join(append(faults, err)...)
-	}
-	for _, c := range o.Classes {
-		if !slices.Contains(names, c) {
-			faults = append(faults, fmt.Errorf("features/dnn: class %q; the model knows %s", c, strings.Join(names, ", ")))
-		}
-	}
-	return o, names, errors.Join(faults...)
+	return o, names, errors.Join(append(faults, err)...)
 }
 
 // readNames reads a file of class names, or returns COCO's.
@@ -175,11 +162,6 @@ func openDetector(src *source, opt DetectorOptions) (*Detector, error) {
 	d.prepare(src, Options{Computing: opt.Computing})
 	if err := d.describe(names, opt.NamesFile); err != nil {
 		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), d.Close())
-	}
-	for c, name := range names {
-		if len(opt.Classes) == 0 || slices.Contains(opt.Classes, name) {
-			d.wanted = append(d.wanted, c)
-		}
 	}
 	return d, nil
 }

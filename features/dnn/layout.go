@@ -231,7 +231,7 @@ func (d *Detector) decode(work *decoding, i int, s shown) error {
 			for x := range cells(l.size.X, stride) {
 				row := rows[:columns]
 				rows = rows[columns:]
-				score, class := l.score(row, d.wanted)
+				score, class := l.score(row)
 				if !(score >= d.least) {
 					continue
 				}
@@ -245,12 +245,12 @@ func (d *Detector) decode(work *decoding, i int, s shown) error {
 	return nil
 }
 
-// score is the best of the wanted classes of a cell and how sure the cell is of it; 0 if none is a
+// score is the best of the classes of a cell and how sure the cell is of it; 0 if none is a
 // number.
-func (l *layout) score(row []float32, wanted []int) (score float64, class int) {
+func (l *layout) score(row []float32) (score float64, class int) {
 	best, class := float32(math.Inf(-1)), -1
-	for _, c := range wanted {
-		if v := row[l.scores+c]; v > best {
+	for c, v := range row[l.scores:][:l.classes] {
+		if v > best {
 			best, class = v, c
 		}
 	}

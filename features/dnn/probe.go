@@ -272,18 +272,25 @@ func tryModel(path string, opt Options) (Info, error) {
 	}
 	defer m.Close()
 	info := m.Info()
-	grey := bytes.Repeat([]byte{128}, 3*info.NominalWidth*info.NominalHeight)
-	// The first frame lays out memory, the second is timed.
-	sight, err := m.Features(features.Sight{}, grey, info.NominalWidth, info.NominalHeight, features.View{})
-	if err != nil {
-		return Info{}, err
+	var sight features.Sight
+	info.Milliseconds, err = timed(info.NominalWidth, info.NominalHeight, func(grey []byte) (err error) {
+		sight, err = m.Features(sight, grey, info.NominalWidth, info.NominalHeight, features.View{})
+		return err
+	})
+	return info, err
+}
+
+// timed runs two grey frames: the first lays out memory, and it returns what the second took.
+func timed(width, height int, run func(bgr []byte) error) (milliseconds float64, err error) {
+	grey := bytes.Repeat([]byte{128}, 3*width*height)
+	for range 2 {
+		start := time.Now()
+		if err := run(grey); err != nil {
+			return 0, err
+		}
+		milliseconds = float64(time.Since(start).Microseconds()) / 1000
 	}
-	start := time.Now()
-	if _, err := m.Features(sight, grey, info.NominalWidth, info.NominalHeight, features.View{}); err != nil {
-		return Info{}, err
-	}
-	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
-	return info, nil
+	return milliseconds, nil
 }
 
 // tryDetector is childProbe of a detector.
@@ -294,17 +301,11 @@ func tryDetector(path string, opt DetectorOptions) (DetectorInfo, error) {
 	}
 	defer d.Close()
 	info := d.Info()
-	grey := bytes.Repeat([]byte{128}, 3*info.InputWidth*info.InputHeight)
-	// The first frame lays out memory, the second is timed.
-	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight, 1); err != nil {
-		return DetectorInfo{}, err
-	}
-	start := time.Now()
-	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight, 1); err != nil {
-		return DetectorInfo{}, err
-	}
-	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
-	return info, nil
+	info.Milliseconds, err = timed(info.InputWidth, info.InputHeight, func(grey []byte) error {
+		_, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight, 1)
+		return err
+	})
+	return info, err
 }
 
 // Check opens a model in this process, runs frames through it and writes {"info":…},

@@ -196,7 +196,7 @@ func TestPerturbed(t *testing.T) {
 	}
 	opt.Sequences = []string{"brief", "square"}
 
-	for _, mode := range []tracker.Mode{tracker.Joint, tracker.Frozen} {
+	for _, mode := range []tracker.Mode{tracker.Joint, tracker.Affinity} {
 		opt.Perturb, opt.Tracker.Mode = Occlusion, mode
 		p, err := newPatch(opt.Seed, openClip(t, root, "square"))
 		if err != nil {

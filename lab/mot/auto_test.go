@@ -72,7 +72,7 @@ func TestRunAutomatic(t *testing.T) {
 
 // Whatever labels the frames, what the detector finds later has masks, too.
 func TestRunAutomaticModes(t *testing.T) {
-	for mode := tracker.Joint; mode <= tracker.NoTemporal; mode++ {
+	for mode := tracker.Joint; mode <= tracker.Cold; mode++ {
 		opt := streetOptions(t, 20)
 		opt.Tracker.Mode = mode
 		report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 1}, Every: 1, Marking: persons})

@@ -248,7 +248,7 @@ func TestRunRefuses(t *testing.T) {
 		{"too short", func(o *Options) { o.Video = street(5) }, "the video ends with frame 5; want 6"},
 		{"video", func(o *Options) { o.Video = func(context.Context, func(*Picture) error) error { return broken } }, "mot: broken film"},
 		{"superpixels", func(o *Options) { o.Features.Superpixels = -1 }, "superpixels"},
-		{"tracker", func(o *Options) { o.Tracker.Window = -1 }, "window"},
+		{"tracker", func(o *Options) { o.Tracker.OccludedFrames = -1 }, "occluded frames"},
 		{"another size", func(o *Options) {
 			o.Video = func(_ context.Context, show func(*Picture) error) error {
 				return errors.Join(show(&Picture{Width: 8, Height: 90, BGR: make([]byte, 3*8*90)}), show(&Picture{Width: 9, Height: 90}))

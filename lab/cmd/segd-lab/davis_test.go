@@ -74,7 +74,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, frozen, no-temporal, fixed, cold"}},
+		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, fixed, cold"}},
 		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
 		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting, noise or night"}},
 		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
@@ -171,7 +171,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 		t.Skip("takes 7 s: sequences of pictures")
 	}
 	video := filepath.Join(t.TempDir(), "all.MP4")
-	c := start(t, "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
+	c := start(t, "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "fixed", "--json", "--overlay", video)
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
 		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
-	if report.Mode != "no-temporal" || len(report.Sequences) != 2 || report.Sequences[1].J == nil || report.Sequences[1].StageMS.Network <= 0 {
+	if report.Mode != "fixed" || len(report.Sequences) != 2 || report.Sequences[1].J == nil || report.Sequences[1].StageMS.Network <= 0 {
 		t.Errorf("report %s", c.Out.String())
 	}
 	in, err := codec.OpenFile(video)

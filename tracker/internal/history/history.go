@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -234,15 +235,7 @@ func (h *History) Newest() (seq uint64, any bool) {
 // there are and wraps annotation.ErrFrame. newest is the number of the latest frame,
 // which need not be kept yet.
 func (h *History) Find(seq, newest uint64) (int, error) {
-	i, found := slices.BinarySearchFunc(h.entries, seq, func(e *entry, seq uint64) int {
-		switch {
-		case e.seq < seq:
-			return -1
-		case e.seq > seq:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(h.entries, seq, func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
 	n := len(h.entries)
 	switch {
 	case found:

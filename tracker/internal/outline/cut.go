@@ -218,7 +218,7 @@ func (r *Drawer) classify(f scene, part []int32) {
 		scores := r.scorer.at(f.patch, int(at), r.set)
 		for _, g := range groups {
 			if l := int(r.local[g.label]); g.told {
-				r.u[l*len(part)+m] -= r.scorer.weight * bounded(scores[l]-g.middle)
+				r.u[l*len(part)+m] -= scoreWeight * bounded(scores[l]-g.middle)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	bandWidth   = 0.5 // half the band's width over the mean superpixel's side
 	sigma       = 6.0 // units of CIELAB
 	farthest    = 4.0
-	scoreWeight = 0.7 // times that of the Classifier, and at most farthest
+	scoreWeight = 0.7
 	depthCost   = 0.5
 	smoothness  = 4.0
 	maxRings    = 64

@@ -197,7 +197,7 @@ func BenchmarkDraw(b *testing.B) {
 	}
 	s.Patches[0].Maps = []features.Map{mapOf(s.Width, s.Height, 64, 4, func(float64, float64, int) float64 { return r.NormFloat64() })}
 	p, projection := pictureOf(b, s)
-	known := Classifier{Projection: projection, Weight: 1}
+	known := Classifier{Projection: projection}
 	for range 2 * (projection.Dim() + 1) {
 		known.Rows = append(known.Rows, 0.1*r.NormFloat64())
 	}

@@ -14,20 +14,18 @@ import (
 type Classifier struct {
 	Rows       []float64 // for each label it knows the projection's Dim weights, and that of picture.Bias
 	Projection *features.Projection
-	Weight     float64 // of its scores in the energy, 1 as usually
 }
 
 // scorer tells how pixels score under a classifier: by what the maps show at their places and
 // by their own colours.
 type scorer struct {
-	known  int       // labels
-	weight float32   // what a score of 1 is as an energy
-	width  int       // of a row: weights of the maps' channels and of three colours, and a constant
-	rows   []float32 // known×width, for features that are not projected
-	whole  []float32 // the same for those that are: Classifier.Rows
-	ready  bool      // the patch has the maps that the classifier knows
-	maps   []cells
-	sums   []float32 // of a pixel, by local label
+	known int       // labels
+	width int       // of a row: weights of the maps' channels and of three colours, and a constant
+	rows  []float32 // known×width, for features that are not projected
+	whole []float32 // the same for those that are: Classifier.Rows
+	ready bool      // the patch has the maps that the classifier knows
+	maps  []cells
+	sums  []float32 // of a pixel, by local label
 }
 
 // cells are the scores that a map's cells have for the labels of a part, made when they are
@@ -47,7 +45,6 @@ func (s *scorer) learn(c Classifier) {
 	if c.Projection == nil {
 		return
 	}
-	s.weight = float32(min(scoreWeight*c.Weight, farthest))
 	dim := c.Projection.Dim()
 	s.known, s.width = len(c.Rows)/(dim+1), c.Projection.Features()+1
 	s.rows = scratch.Grow(s.rows, s.known*s.width)

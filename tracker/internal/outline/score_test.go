@@ -65,7 +65,7 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 		raw, unit := make([]float32, s.D), make([]float64, p.Dim)
 		unit[1] = 1
 		constant := projection.Fold(raw, unit)
-		c := Classifier{Projection: projection, Weight: 1}
+		c := Classifier{Projection: projection}
 		for l := range 2 { // the background's score falls as the object's rises
 			row := make([]float64, p.Dim+1)
 			row[1] = float64(2*l-1) * tt.slope / float64(raw[1])
@@ -190,7 +190,7 @@ func TestScoresOfAnySize(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := int(1 + slices.Max(y))
-			c := Classifier{Projection: projection, Weight: 1e9}
+			c := Classifier{Projection: projection}
 			for k := range n * (projection.Dim() + 1) {
 				c.Rows = append(c.Rows, float64(k%3-1))
 			}
@@ -225,7 +225,7 @@ func TestScoreAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Classifier{Rows: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection, Weight: 1}
+	c := Classifier{Rows: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection}
 	var d Drawer
 	draw := func() {
 		if err := d.Draw(t.Context(), p, y, 3, c); err != nil {

@@ -42,10 +42,11 @@ func (g *Grid) build(centroid []float32, width, height int) {
 }
 
 func (g *Grid) cell(x, y float32) int {
-	cx := min(max(int(float64(x)/g.side), 0), g.cols-1)
-	cy := min(max(int(float64(y)/g.side), 0), g.rows-1)
-	return cy*g.cols + cx
+	return g.place(float64(y), g.rows)*g.cols + g.place(float64(x), g.cols)
 }
+
+// place is which of n cells along a side v is in, or nearest to.
+func (g *Grid) place(v float64, n int) int { return min(max(int(v/g.side), 0), n-1) }
 
 // CellAt returns the column and the row of the cell of a point.
 func (g *Grid) CellAt(x, y float32) (cx, cy int) {
@@ -61,14 +62,12 @@ func (g *Grid) AwayFrom(cy int, y0, y1 float64) float64 {
 // Span returns the slots of cell row cy that may hold centroids with x in
 // [x−r, x+r].
 func (g *Grid) Span(cy int, x, r float64) (from, to int) {
-	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
-	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
-	return int(g.start[cy*g.cols+c0]), int(g.start[cy*g.cols+c1+1])
+	return int(g.start[cy*g.cols+g.place(x-r, g.cols)]), int(g.start[cy*g.cols+g.place(x+r, g.cols)+1])
 }
 
 // CellRows returns the first and last cell row with centroids within r of y.
 func (g *Grid) CellRows(y, r float64) (first, last int) {
-	return min(max(int((y-r)/g.side), 0), g.rows-1), min(max(int((y+r)/g.side), 0), g.rows-1)
+	return g.place(y-r, g.rows), g.place(y+r, g.rows)
 }
 
 // Counts writes how many superpixels each cell holds to dst, and returns it.
@@ -83,8 +82,7 @@ func (g *Grid) Counts(dst []int32) []int32 {
 // Cells calls visit for the cells, by their numbers in Counts, that may hold centroids
 // within r of a point.
 func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32)) {
-	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
-	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
+	c0, c1 := g.place(x-r, g.cols), g.place(x+r, g.cols)
 	first, last := g.CellRows(y, r)
 	for cy := first; cy <= last; cy++ {
 		for c := cy*g.cols + c0; c <= cy*g.cols+c1; c++ {

@@ -106,7 +106,11 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 	p.Colour = append(p.Colour[:0], s.Lab...)
 	p.Centroid = append(p.Centroid[:0], s.Centroid...)
 	p.Area = append(p.Area[:0], s.Area...)
-	p.Edges = smoothness(p.Edges[:0], s.Edges, smooth)
+	p.Edges = p.Edges[:0]
+	potts := features.NewPotts(s.Edges, smooth)
+	for _, e := range s.Edges {
+		p.Edges = append(p.Edges, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
+	}
 	p.Touching.build(p.N, p.Edges)
 	p.Rows = projection.Apply(p.Rows, p.Dim+1, s)
 	for i := p.Dim; i < len(p.Rows); i += p.Dim + 1 {
@@ -114,15 +118,6 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 	}
 	p.Grid.build(p.Centroid, p.Width, p.Height)
 	p.Unit = p.normalise(p.Unit, p.Rows)
-}
-
-// smoothness appends the Potts model of a scene's adjacency to dst.
-func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edge {
-	potts := features.NewPotts(edges, smooth)
-	for _, e := range edges {
-		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
-	}
-	return dst
 }
 
 // normalise writes the features of rows as Rows has them to dst, scaled to length 1, in

@@ -1,6 +1,8 @@
 package propagation
 
 import (
+	"slices"
+
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -8,15 +10,17 @@ import (
 	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
-// Config tunes an Affinity. Lengths are fractions of an object's [trackstate.Object.Side].
-type Config struct {
-	Links        int     // most similar superpixels looked up in each reference
-	Radius       float64 // search radius in the latest frames, unless frames were dropped
-	AnchorRadius float64 // search radius in others
-	Temperature  float64 // T of the votes' weights
-	AnchorWeight float64 // votes of other frames against those of a latest one
-	Novel        float64 // cosine below which what resembles nothing seen before is background
-}
+const (
+	// Links is how many most similar superpixels are looked up in each reference.
+	Links = 5
+	// Temperature is T of the votes' weights.
+	Temperature = 0.07
+	// AnchorRadius is the search radius in references that are none of the latest frames, as a fraction of an object's
+	// [trackstate.Object.Side].
+	AnchorRadius = 0.15
+	anchorWeight = 4   // votes of those against those of a latest frame
+	novel        = 0.5 // cosine below which what resembles nothing seen before is background
+)
 
 const (
 	// How far labels of the frame that an object comes back in bear out later ones.
@@ -27,7 +31,7 @@ const (
 	// An object with an extent is looked up in as much of the picture as if that were so many times as long as the
 	// extent: nobody leaves that by more.
 	ownLengths = 2
-	// How many times as far as Config.Radius a latest frame is looked up when frames were
+	// How many times as far as Affinity.Radius a latest frame is looked up when frames were
 	// dropped since. The cost grows with the square, and what is alike farther away is
 	// ever less likely to be the same.
 	maxPace = 2
@@ -38,7 +42,9 @@ const (
 
 // Affinity is the workspace of Propagate.
 type Affinity struct {
-	Config
+	// Radius is how far the latest frames are searched unless frames were dropped, as a fraction of an object's
+	// [trackstate.Object.Side].
+	Radius float64
 
 	matches   []cosine.Match // N×Links, of one reference
 	weights   []float64      // N×Links, of the matches' votes; where there is no match, anything
@@ -111,7 +117,7 @@ func (a *Affinity) Mark(b *Belief, p *picture.Picture, objects []Object) {
 	r := &Reference{Picture: p, Soft: b.Q}
 	for l := 1; l < labels && len(b.Near) > 0; l++ {
 		a.spread.reset(p)
-		a.spread.add(p, r, l, labels, a.AnchorRadius*objects[l-1].side(p))
+		a.spread.add(p, r, l, labels, AnchorRadius*objects[l-1].side(p))
 		for i, near := range a.spread.near {
 			b.Near[i*labels+l] = b.Near[i*labels+l] || near
 		}
@@ -119,12 +125,12 @@ func (a *Affinity) Mark(b *Belief, p *picture.Picture, objects []Object) {
 }
 
 // radius is how far from where an object was in s it may be now, in p, in pixels.
-// Config.Radius holds for each of the latest frames as long as none is dropped. Of dropped frames an object with a track
+// Affinity.Radius holds for each of the latest frames as long as none is dropped. Of dropped frames an object with a track
 // is no farther away for that.
 func (a *Affinity) radius(s Source, o Object, p *picture.Picture) float64 {
 	switch {
 	case !s.Latest:
-		return a.AnchorRadius * o.side(p)
+		return AnchorRadius * o.side(p)
 	case o.Tracked:
 		return a.Radius * o.side(p)
 	}
@@ -161,11 +167,12 @@ func (a *Affinity) measure(p *picture.Picture, s Source, objects []Object) {
 	}
 }
 
-func (a *Affinity) weight(s Source) float64 {
+// weight is that of a vote of s.
+func (s Source) weight() float64 {
 	if s.Latest {
 		return 1
 	}
-	return a.AnchorWeight
+	return anchorWeight
 }
 
 // reach sets which labels the superpixels of p can be. What no object can be inherits
@@ -284,22 +291,22 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 	if s.Annotated {
 		a.follow(p, s.Reference, objects)
 	}
-	a.matches = scratch.Grow(a.matches, p.N*a.Links)
-	a.search.nearest(a.matches, p, s.Picture, a.places, a.Links, a.radii)
+	a.matches = scratch.Grow(a.matches, p.N*Links)
+	a.search.nearest(a.matches, p, s.Picture, a.places, Links, a.radii)
 	a.weights = scratch.Grow(a.weights, len(a.matches))
-	weight := a.weight(s)
+	weight := s.weight()
 	for c, m := range a.matches {
 		if m.To >= 0 {
-			a.weights[c] = weight * m.Weight(a.Temperature)
+			a.weights[c] = weight * m.Weight(Temperature)
 		}
 	}
 	labels := 1 + len(objects)
 	if s.Latest {
-		a.motion.estimate(a.matches, a.Links, p, s.Reference, labels, a.Novel)
-		a.motion.discount(a.weights, a.matches, a.Links, p, s.Reference, a.radii)
+		a.motion.estimate(a.matches, Links, p, s.Reference, labels, novel)
+		a.motion.discount(a.weights, a.matches, Links, p, s.Reference, a.radii)
 	}
 	v := votes{b.Q, a.support, a.reliable, a.candidate, labels, a.heard}
-	v.add(a.matches, a.weights, a.Links, s.Reference, a.Temperature)
+	v.add(a.matches, a.weights, Links, s.Reference)
 	a.heard = v.heard
 }
 
@@ -348,11 +355,12 @@ func (a *Affinity) shiftedOf(k, n int) []bool {
 // comes before an object would pass for it.
 func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
-	novel := 0.0
+	unknown := 0.0
 	for _, s := range sources {
-		novel += a.weight(s) * float64(a.Links) * cosine.Weight(a.Novel, a.Temperature)
+		unknown += s.weight() * Links * cosine.Weight(novel, Temperature)
 	}
-	sought, confirmed := anySought(objects), allConfirmed(objects)
+	sought := slices.ContainsFunc(objects, Object.Sought)
+	confirmed := !slices.ContainsFunc(objects, func(o Object) bool { return !o.Confirmed() })
 	for i, support := range a.support {
 		if !a.asked[i] {
 			if sought {
@@ -365,10 +373,10 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 			b.Trust[i] = min(1, a.reliable[i]/support+trustRate*float64(elapsed))
 		}
 		if confirmed {
-			row[0] += novel
+			row[0] += unknown
 		} else {
-			open += novel
-			b.Trust[i] *= support / (support + novel)
+			open += unknown
+			b.Trust[i] *= support / (support + unknown)
 		}
 		if open <= 0 {
 			continue

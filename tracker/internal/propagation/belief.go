@@ -2,7 +2,6 @@ package propagation
 
 import (
 	"image"
-	"math"
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/labeling"
@@ -56,14 +55,6 @@ func (b *Belief) Take(r *Reference, from []int32) {
 		if o >= 0 {
 			copy(b.Q[i*labels:(i+1)*labels], r.Soft[int(o)*labels:])
 		}
-	}
-}
-
-// Score makes a classifier's scores of superpixel i, −1…1, its probabilities: they need
-// not sum to 1.
-func (b *Belief) Score(i int, scores []float64) {
-	for l, score := range scores {
-		b.Q[i*len(scores)+l] = math.Max(0, math.Min(1, (1+score)/2))
 	}
 }
 
@@ -190,10 +181,4 @@ type Detection struct {
 	Probability []float64 // N; below 1, and 0 where it is not worth a thought
 	Suspect     []bool    // N: where it may have been at one size or another
 	Rescaled    bool      // whether it was found at another size than it had
-}
-
-func anySought(objects []Object) bool { return slices.ContainsFunc(objects, Object.Sought) }
-
-func allConfirmed(objects []Object) bool {
-	return !slices.ContainsFunc(objects, func(o Object) bool { return !o.Confirmed() })
 }

@@ -143,7 +143,7 @@ func TestVotes(t *testing.T) {
 			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
 	} {
 		v := votes{q: tt.q, support: make([]float64, 1), reliable: make([]float64, 1), candidate: tt.candidate, labels: 3}
-		v.add(matches, []float64{2, 2, 2}, 3, &tt.r, 0.07)
+		v.add(matches, []float64{2, 2, 2}, 3, &tt.r)
 		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
 			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)
 		}
@@ -169,7 +169,8 @@ func TestUncertainty(t *testing.T) {
 	}
 }
 
-var tuned = Config{Links: 5, Radius: 0.08, AnchorRadius: 0.15, Temperature: 0.07, AnchorWeight: 4, Novel: 0.5}
+// near is the radius of the search: pictures are small here.
+const near = 0.08
 
 // source is p with a rectangle that is label 1 of two.
 func source(p *picture.Picture, labels int) Source {
@@ -201,7 +202,7 @@ func objects(p *picture.Picture, count int) (all []Object) {
 func TestPropagateTheSame(t *testing.T) {
 	ps := made(t, 2)
 	p := ps[0]
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	var b Belief
 	b.Reset(p.N, 2)
 	y := make([]int32, p.N)
@@ -230,7 +231,7 @@ func TestPropagateTheSame(t *testing.T) {
 // not know it says nothing.
 func TestPropagateTheUnknown(t *testing.T) {
 	p := made(t, 1)[0]
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	var b Belief
 	b.Reset(p.N, 3)
 	a.Propagate(&b, p, 1, nil, objects(p, 2))
@@ -264,7 +265,7 @@ func TestPropagateTheUnknown(t *testing.T) {
 // it: of what is less likely than not it has no say.
 func TestClassifierAddsNothingToADetection(t *testing.T) {
 	p := made(t, 1)[0]
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	var b Belief
 	for _, state := range []trackstate.State{trackstate.Visible, trackstate.Occluded, trackstate.Lost} {
 		o := objects(p, 1)
@@ -294,7 +295,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	const dx, dy = 21, 15
 	o := objects(p, 1)
 	o[0].X, o[0].Y = float64(x/n)+dx, float64(y/n)+dy
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
 	a.asked, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
 	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
@@ -304,7 +305,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 		b.Reset(p.N, 2)
 		a.ask(&b, p, s, o)
 		for i := range p.N {
-			best := slices.Repeat([]cosine.Match{cosine.None}, a.Links)
+			best := slices.Repeat([]cosine.Match{cosine.None}, Links)
 			for j := range int32(s.N) {
 				at := func(dx, dy float32) bool {
 					x, y := s.Centroid[2*j]-p.Centroid[2*i]+dx, s.Centroid[2*j+1]-p.Centroid[2*i+1]+dy
@@ -312,14 +313,14 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 				}
 				if at(0, 0) || annotated && i != 17 && at(dx, dy) {
 					c := cosine.Dot(p.UnitAt(slices.Index(p.Grid.Order, int32(i))), s.UnitAt(slices.Index(s.Grid.Order, j)))
-					if c > best[a.Links-1].Cosine {
+					if c > best[Links-1].Cosine {
 						cosine.Insert(best, cosine.Match{To: j, Cosine: c})
 					}
 				}
 			}
-			for k, m := range a.matches[i*a.Links : (i+1)*a.Links] {
+			for k, m := range a.matches[i*Links : (i+1)*Links] {
 				if m.To != best[k].To {
-					t.Fatalf("annotated %t, superpixel %d: %v; want %v", annotated, i, a.matches[i*a.Links:(i+1)*a.Links], best)
+					t.Fatalf("annotated %t, superpixel %d: %v; want %v", annotated, i, a.matches[i*Links:(i+1)*Links], best)
 				}
 			}
 		}
@@ -344,7 +345,7 @@ func TestWhatIsAsked(t *testing.T) {
 	o := objects(p, 1)
 	o[0].Area = 10 * 36
 	o[0].Probability[0] = 0.5
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	var b Belief
 	for _, tt := range []struct {
 		name              string
@@ -426,7 +427,7 @@ func TestOpenVotes(t *testing.T) {
 		{"out of reach", trackstate.Visible, false, 2, 2, 0, 1, []float64{1, 1}, 1},
 		{"out of reach and sight", trackstate.Lost, false, 2, 2, 0, 1, []float64{1, 1}, 0},
 	} {
-		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, asked: []bool{tt.asked}}
+		a := Affinity{Radius: near, support: []float64{tt.support}, reliable: []float64{tt.reliable}, asked: []bool{tt.asked}}
 		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
 		o := []Object{{Object: &trackstate.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
 		a.settleOpen(&b, tt.elapsed, []Source{{Latest: true}}, o)
@@ -443,7 +444,7 @@ func TestOpenVotes(t *testing.T) {
 // farther for that, and with an extent as far as goes by it, if that is less than the picture.
 func TestRadius(t *testing.T) {
 	p := made(t, 1)[0]
-	a := Affinity{Config: tuned}
+	a := Affinity{Radius: near}
 	whole := p.Side()
 	for _, tt := range []struct {
 		name   string
@@ -482,7 +483,7 @@ func TestReachFollowsTheZoom(t *testing.T) {
 	for _, zoom := range []int{1, 2, 4} {
 		o := objects(p, 2)
 		o[0].Zoom = zoom
-		a := Affinity{Config: tuned}
+		a := Affinity{Radius: near}
 		a.Radius = 0.4
 		var b Belief
 		b.Reset(p.N, 3)
@@ -507,7 +508,7 @@ func TestReachFollowsTheZoom(t *testing.T) {
 				if math.Abs(a.radii[i]-want) > 1e-9 {
 					t.Errorf("zoom %d, superpixel %d: looked up %g pixels far; want %g", zoom, i, a.radii[i], want)
 				}
-				for _, m := range a.matches[i*a.Links : (i+1)*a.Links] {
+				for _, m := range a.matches[i*Links : (i+1)*Links] {
 					if m.To >= 0 && away(i, int(m.To)) > want+1e-3 && (o[0].X == 0 || !first) {
 						t.Errorf("zoom %d, superpixel %d: found %g pixels away; want %g at most", zoom, i, away(i, int(m.To)), want)
 					}

@@ -94,8 +94,7 @@ func TestMotionTellsApart(t *testing.T) {
 		}
 	}
 	p := pool.Make(s, projection, 0.25)
-	a := Affinity{Config: tuned}
-	a.Radius = 0.6
+	a := Affinity{Radius: 0.6}
 	var b Belief
 	b.Reset(p.N, 2)
 	a.Propagate(&b, p, 1, []Source{src}, objects(p, 1))

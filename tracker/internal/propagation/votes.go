@@ -4,7 +4,7 @@ import "github.com/segd/segd/tracker/internal/cosine"
 
 // CorrectedWeight is what a vote of a corrected superpixel weighs: enough to leave no
 // doubt, in which the classifier would speak, against the annotated frame that led to
-// what was wrong (Config.AnchorWeight) and the latest frames.
+// what was wrong (anchorWeight) and the latest frames.
 const CorrectedWeight = 40
 
 // votes are what is counted for one picture.
@@ -21,7 +21,7 @@ type votes struct {
 // as much of it as r can be trusted there. What r calls background may
 // be an object that was out of sight there or first annotated later; that share of its
 // votes is divided as q stands among the background and the objects r does not know.
-func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Reference, temperature float64) {
+func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Reference) {
 	for i := range len(matches) / k {
 		if matches[i*k].To < 0 {
 			continue
@@ -39,7 +39,7 @@ func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Referen
 			}
 			w := weights[i*k+c]
 			if len(r.Corrected) > 0 && r.Corrected[m.To] {
-				w = CorrectedWeight * m.Weight(temperature)
+				w = CorrectedWeight * m.Weight(Temperature)
 			}
 			soft := r.Soft[int(m.To)*v.labels : int(m.To+1)*v.labels]
 			trusted := w * r.Trust[m.To]

@@ -121,7 +121,7 @@ func (s *Sighting) Clone() *Sighting {
 // Remember takes in a sighting that leaves the window, if some object was seen in it
 // beyond doubt, and returns one that it has no use for, if any: that one, or another. b has the
 // probabilities of the superpixels' labels; what is below trackstate.ConfidentScore is not remembered.
-// Of more than Config.Memory the later one of the two that show their objects most alike is
+// Of more than Recall.Memory the later one of the two that show their objects most alike is
 // dropped, where the annotated frames count as earlier; the latest always stays. So what
 // is kept are the objects' most different looks, and their last.
 func (r *Recall) Remember(s *Sighting, b *propagation.Belief, annotated []*Sighting) (dropped *Sighting) {

@@ -18,7 +18,9 @@ const (
 	maxLooks      = 512
 	maxBackground = 4000
 
-	// Cosine below Config.Recall that still counts where the picture was shrunk:
+	// Cosine to what was seen of an object at which it may come back.
+	leastCosine = 0.75
+	// Cosine below that which still counts where the picture was shrunk:
 	// shrinking takes away detail that tells things apart, and other detail is new.
 	shrunkRecall = 0.15
 	// Votes for the background count this much: it has more rows, and so a likelier one.
@@ -47,17 +49,9 @@ const (
 	coarseEvery = 3
 )
 
-// Config tunes a Recall.
-type Config struct {
-	Memory      int     // sightings remembered
-	Links       int     // most similar rows that vote
-	Temperature float64 // of the votes' weights in cosine
-	Recall      float64 // cosine to what was seen of an object at which it may come back
-}
-
 // Recall is what is remembered, and the workspace of a search. It knows one camera.
 type Recall struct {
-	Config
+	Memory int // sightings remembered
 
 	remembered []*Sighting
 	background [][]float32 // by size from 1 on: rows seen in annotated frames and while something was out of sight
@@ -238,14 +232,14 @@ func (r *Recall) gatherLooks(label, labels, d int, annotated []*Sighting) {
 
 // match sets r.probability: that a superpixel of p, seen at a size, is o. The rows of o's
 // looks that resemble it most vote against those of the background, and against a
-// resemblance of Config.Recall.
+// resemblance of leastCosine.
 func (r *Recall) match(p *picture.Picture, o *trackstate.Object, size int) {
 	r.probability = scratch.Zero(r.probability, p.N)
-	least := r.Recall
+	least := leastCosine
 	if size > 0 {
 		least -= shrunkRecall
 	}
-	floor := float64(r.Links) * cosine.Weight(least, r.Temperature)
+	floor := propagation.Links * cosine.Weight(least, propagation.Temperature)
 	unit, d := r.unit(p, size), p.UnitDim()
 	extent := searchExtent * math.Sqrt(o.Area/math.Pi) * math.Pow(2, float64(size))
 	spread := (searchRadius + searchGrowth*float64(o.Unseen)) * o.Side(p.Side())
@@ -289,7 +283,7 @@ const (
 // vote sets r.votes: for each of r.queries, the sum of the votes of the rows that
 // resemble it most.
 func (r *Recall) vote(rows []float32, d int) {
-	k := r.Links
+	const k = propagation.Links
 	r.best = scratch.Grow(r.best, len(r.queries)/d*k)
 	for c := range r.best {
 		r.best[c] = cosine.None
@@ -317,7 +311,7 @@ func (r *Recall) vote(rows []float32, d int) {
 		sum := 0.0
 		for _, m := range best {
 			if m.Cosine > cosine.None.Cosine {
-				sum += m.Weight(r.Temperature)
+				sum += m.Weight(propagation.Temperature)
 			}
 		}
 		r.votes = append(r.votes, sum)

@@ -17,7 +17,7 @@ import (
 // Votes are those of the k rows that resemble a query most, however rows and queries
 // are cut into blocks.
 func TestVotesOfTheMostAlike(t *testing.T) {
-	const d, k, temperature = 9, 5, 0.2
+	const d, k, temperature = 9, propagation.Links, propagation.Temperature
 	random := rand.New(rand.NewPCG(8, 1))
 	unit := func(n int) []float32 {
 		rows := make([]float32, n*d)
@@ -33,7 +33,7 @@ func TestVotesOfTheMostAlike(t *testing.T) {
 		}
 		return rows
 	}
-	r := Recall{Config: Config{Links: k, Temperature: temperature}}
+	var r Recall
 	for _, n := range []int{0, 1, k, rowBlock, 2*rowBlock + 3} {
 		for _, m := range []int{1, queryBlock, queryBlock + 1} {
 			rows := unit(n)
@@ -64,7 +64,8 @@ func TestVotesOfTheMostAlike(t *testing.T) {
 	}
 }
 
-var tuned = Config{Memory: 3, Links: 5, Temperature: 0.07, Recall: 0.65}
+// memory is how many sightings are remembered.
+const memory = 3
 
 // sight is a scene with a red rectangle, which is the object, on a blue floor, or
 // without it.
@@ -105,7 +106,7 @@ const cols, rows = 12, 10
 func TestDetect(t *testing.T) {
 	v, s, projection := sight(t, true)
 	other, _, _ := sight(t, false)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	hidden := trackstate.Object{State: trackstate.Occluded, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
@@ -143,7 +144,7 @@ func TestReachFollowsTheZoom(t *testing.T) {
 		t.Errorf("at zoom 2 it is looked for within %g pixels; want %g as in half the picture", got, whole)
 	}
 	v, s, projection := sight(t, true)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	for zoom, there := range map[int]bool{1: true, 16: false} {
@@ -160,7 +161,7 @@ func TestReachFollowsTheZoom(t *testing.T) {
 // back a moment ago.
 func TestDetectTooLittle(t *testing.T) {
 	v, s, projection := sight(t, true)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	r.scales.Units = r.scales.Units[:0]
@@ -194,7 +195,7 @@ func TestDetectTooLittle(t *testing.T) {
 func TestDetectRescaled(t *testing.T) {
 	v, s, projection := sight(t, true)
 	other, _, _ := sight(t, false)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	r.background[1] = r.background[0]
@@ -243,7 +244,7 @@ func TestDetectRescaled(t *testing.T) {
 // Background is learnt at every size, bounded, without what may have been the object.
 func TestLearn(t *testing.T) {
 	v, s, projection := sight(t, true)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	d, y := v.UnitDim(), make([]int32, v.N)
@@ -285,7 +286,7 @@ func TestDroppedFrames(t *testing.T) {
 	const frames = 24
 	v, s, projection := sight(t, false)
 	for _, elapsed := range []int{1, 2, 3, 4, 8} {
-		r := Recall{Config: tuned}
+		r := Recall{Memory: memory}
 		r.Look(v.Picture, s, projection)
 		r.LearnAnew(&v.Reference, 2)
 		o := trackstate.Object{State: trackstate.Lost, Unseen: 100 * coarseEvery}
@@ -312,7 +313,7 @@ func TestDroppedFrames(t *testing.T) {
 
 func TestSearchAllocatesNothing(t *testing.T) {
 	v, s, projection := sight(t, true)
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	o := []propagation.Object{{Object: &trackstate.Object{State: trackstate.Occluded, Area: 300, X: 30, Y: 30}, Detection: &propagation.Detection{}}}
 	y, sightings := make([]int32, v.N), []*Sighting{v}
 	r.Look(v.Picture, s, projection)
@@ -344,7 +345,7 @@ func TestRememberKeepsWhatDiffers(t *testing.T) {
 		{"nothing annotated", nil, []uint64{10, 50, 95}},
 		{"annotated as the first", []*Sighting{at(0.11)}, []uint64{50, 90, 95}},
 	} {
-		r, dropped := Recall{Config: tuned}, 0
+		r, dropped := Recall{Memory: memory}, 0
 		for _, angle := range []float32{0.1, 0.5, 0.12, 0.9, 0.52, 0.95} {
 			if r.Remember(at(angle), &propagation.Belief{}, tt.annotated) != nil {
 				dropped++
@@ -381,7 +382,7 @@ func TestRememberWhatIsSure(t *testing.T) {
 			}
 		}
 	}
-	r := Recall{Config: tuned}
+	r := Recall{Memory: memory}
 	r.Remember(s, &b, nil)
 	if r.gatherLooks(1, 2, s.UnitDim(), nil); sure != 9 || len(r.looks) != 3*s.UnitDim() {
 		t.Errorf("%d looks of an object of %d superpixels; want those of the 3 that are sure", len(r.looks)/s.UnitDim(), sure)

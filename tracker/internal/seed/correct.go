@@ -6,6 +6,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/propagation"
 )
 
 // A correction spreads to superpixels that resemble a corrected one: it has this
@@ -89,13 +90,13 @@ func (w *work) spread(corrected []int32, gain []float64, label []int32) {
 }
 
 // likeness is the weight of a match of two superpixels, 0 when they are
-// farther apart than Config.Radius.
+// farther apart than Seeder.Radius.
 func (w *work) likeness(i, j int) float64 {
 	dx, dy := float64(w.Centroid[2*i]-w.Centroid[2*j]), float64(w.Centroid[2*i+1]-w.Centroid[2*j+1])
 	if math.Hypot(dx, dy) > w.Radius*w.Side() {
 		return 0
 	}
-	return cosine.Weight(float64(float32(w.Cosine(i, j))), w.Temperature)
+	return cosine.Weight(float64(float32(w.Cosine(i, j))), propagation.Temperature)
 }
 
 // dropPieces gives the pieces of objects that carry corrections but nothing

@@ -12,15 +12,9 @@ import (
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
-// Config tunes a Seeder.
-type Config struct {
-	Radius      float64 // how far a correction spreads, in longer sides of the picture
-	Temperature float64 // of likeness in cosine
-}
-
-// Seeder applies annotations. The zero value with a Config is ready.
+// Seeder applies annotations. The zero value with a Radius is ready.
 type Seeder struct {
-	Config
+	Radius float64 // how far a correction spreads, in longer sides of the picture
 
 	before    []int32 // labels of the picture without what the last annotation says
 	corrected []int32 // what Corrected returns

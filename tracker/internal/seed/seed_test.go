@@ -56,7 +56,7 @@ func apply(t *testing.T, p *picture.Picture, believed func(i int) int, labels in
 	if err := a.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s := &seeded{Seeder: Seeder{Config: Config{Radius: 0.5, Temperature: 0.07}}, y: make([]int32, p.N), labels: labels}
+	s := &seeded{Seeder: Seeder{Radius: 0.5}, y: make([]int32, p.N), labels: labels}
 	s.b.Reset(p.N, labels)
 	s.m.Reset(p.N)
 	if believed == nil {

@@ -158,7 +158,7 @@ func TestMeasure(t *testing.T) {
 // is believed as soon as it is looked at as often as it has to be.
 func TestOverlooked(t *testing.T) {
 	back := func(between ...Sight) (o Object) {
-		o = Object{State: Occluded, Area: 100, required: 2}
+		o = Object{State: Occluded, Area: 100, Required: 2}
 		for _, s := range append([]Sight{{Area: 100}}, between...) {
 			o.Observe(s, false, 1, 50)
 		}

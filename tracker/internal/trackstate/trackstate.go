@@ -57,9 +57,9 @@ type Object struct {
 	// Zoom is how many times as large it is looked at as a whole picture is; 0: 1.
 	Zoom int
 
-	probation int // frames until it has been back for long enough
-	hits      int // frames for which it has been detected, but not believed
-	required  int // of them until it is
+	Probation int // frames until it has been back for long enough
+	Hits      int // frames for which it has been detected, but not believed
+	Required  int // of them until it is
 }
 
 // Side is what lengths near the object are fractions of, in pictures whose longer side is
@@ -68,13 +68,13 @@ type Object struct {
 func (o *Object) Side(whole float64) float64 { return whole / float64(max(1, o.Zoom)) }
 
 // Confirmed tells whether the object is in sight and not on probation, or tracked.
-func (o *Object) Confirmed() bool { return o.Tracked || o.State == Visible && o.probation <= 0 }
+func (o *Object) Confirmed() bool { return o.Tracked || o.State == Visible && o.Probation <= 0 }
 
 // Sought tells whether the object is out of sight and looked for by its looks.
 func (o *Object) Sought() bool { return o.State != Visible && !o.Tracked }
 
 // Detected tells whether the object, which is sought, seems to be back.
-func (o *Object) Detected() bool { return o.Sought() && o.hits > 0 }
+func (o *Object) Detected() bool { return o.Sought() && o.Hits > 0 }
 
 // Sight is what a labelled picture shows of an object.
 type Sight struct {
@@ -128,7 +128,7 @@ func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confi
 // known.
 func (o *Object) Lose(lostAfter int) {
 	o.State, o.Unseen = Lost, lostAfter+1
-	o.probation, o.hits, o.required = 0, 0, 0
+	o.Probation, o.Hits, o.Required = 0, 0, 0
 }
 
 // Rewind takes that many frames back of those for which o was not seen: they will be
@@ -145,25 +145,25 @@ func (o *Object) count(s Sight, elapsed, lostAfter int) {
 	seen := area > 0 && (o.Tracked || float64(area) >= need*o.Area)
 	switch {
 	case o.Tracked:
-		o.probation, o.hits, o.required = 0, 0, 0
+		o.Probation, o.Hits, o.Required = 0, 0, 0
 	case o.State == Visible:
 	case s.Overlooked:
 		seen = false
 	case !seen:
-		o.hits = 0
-	case o.hits == 0 && o.required > 0:
-		o.hits = 1 // what was in the frames before this one is not known
+		o.Hits = 0
+	case o.Hits == 0 && o.Required > 0:
+		o.Hits = 1 // what was in the frames before this one is not known
 		seen = false
-	case o.hits+elapsed <= o.required:
-		o.hits += elapsed
+	case o.Hits+elapsed <= o.Required:
+		o.Hits += elapsed
 		seen = false
 	default:
-		o.hits, o.probation = 0, probationFrames
+		o.Hits, o.Probation = 0, probationFrames
 		elapsed = 1 // of them, this is the first
 	}
 	if !seen {
-		if o.State == Visible && o.probation > 0 {
-			o.required = min(2*o.required+1, maxRequired)
+		if o.State == Visible && o.Probation > 0 {
+			o.Required = min(2*o.Required+1, maxRequired)
 		}
 		o.Unseen += elapsed
 		o.State = Occluded
@@ -176,9 +176,9 @@ func (o *Object) count(s Sight, elapsed, lostAfter int) {
 		o.Area = float64(area)
 	}
 	o.Area += areaRate * (float64(area) - o.Area)
-	if o.probation > 0 {
-		if o.probation -= elapsed; o.probation <= 0 {
-			o.required = 0
+	if o.Probation > 0 {
+		if o.Probation -= elapsed; o.Probation <= 0 {
+			o.Required = 0
 		}
 	}
 	o.State, o.Unseen = Visible, 0

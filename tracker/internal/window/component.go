@@ -116,14 +116,14 @@ func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
 	}
 }
 
-// price writes c's R×labels discrete energies to u, by what q believes: scale·ω·(1 − q), what its edges to others cost that are none of its
+// price writes c's R×labels discrete energies to u, by what q believes: ω·(1 − q), what its edges to others cost that are none of its
 // objects, and +Inf for what the marks rule out. Without omega all weigh 1.
-func (c *part) price(u, q, omega []float64, scale float64, f *Frame) {
+func (c *part) price(u, q, omega []float64, f *Frame) {
 	labels := c.labels()
 	for r, i := range c.rows {
-		weight := scale
+		weight := 1.0
 		if omega != nil {
-			weight *= omega[r]
+			weight = omega[r]
 		}
 		for k := range labels {
 			at := r*labels + k
@@ -212,15 +212,6 @@ func (w *Window) split(f *Frame, labels int, without []bool) {
 			w.ends = append(w.ends, len(w.objects))
 		}
 	}
-}
-
-// all makes one component of all objects.
-func (w *Window) all(labels int) {
-	w.objects = w.objects[:0]
-	for l := 1; l < labels; l++ {
-		w.objects = append(w.objects, int32(l))
-	}
-	w.ends = append(w.ends[:0], len(w.objects))
 }
 
 // components are what split found.

@@ -25,7 +25,7 @@
 //	min over y, α of
 //	  Σ_i ω_i ℓ(y_i; x_iᵀW₀ + K_i α)      one-vs-all hinge, K = XM⁻¹Xᵀ + γI (the paper's, but for W₀ and M)
 //	  + ν⟨α, Kα⟩                          the paper's regulariser: of W − W₀, not of W
-//	  + Evidence Σ_i ω_i (1 − q_{i,y_i})  what the affinity says (ours: the paper has no time)
+//	  + Σ_i ω_i (1 − q_{i,y_i})           what the affinity says (ours: the paper has no time)
 //	  + Σ_e w_e [y_i ≠ y_j]               contrast-sensitive Potts within a frame (the paper's E)
 //	  + ∞ where an annotation rules a label out
 //
@@ -51,7 +51,7 @@
 // The newest frame's published labels are not the objective's y but those of one more cut,
 // in which the classifier speaks as loudly as the affinity is unsure:
 //
-//	min over y of Σ_i (1 − q_{i,y_i}) + Classifier·u_i/2·ℓ(y_i; x_iᵀW) + Σ_e w_e [y_i ≠ y_j]
+//	min over y of Σ_i (1 − q_{i,y_i}) + u_i/2·ℓ(y_i; x_iᵀW) + Σ_e w_e [y_i ≠ y_j]
 //
 // with u_i = 1 − (largest − second largest q_i), scores bounded to ±2. In the objective it
 // is the other way round, because what is ambiguous should not teach. That cannot be one

@@ -11,27 +11,16 @@ import (
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // Config tunes a Window.
 type Config struct {
-	Classifier float64 // weight of the classifier where the affinity knows nothing
-	Evidence   float64 // weight of the affinity against the loss in training
-	Balance    float64 // exponent of the class weights
-	Ambiguous  float64 // training weight of a superpixel the affinity cannot place
-	Marked     float64 // training weight of an earlier annotated frame's superpixels
-	Nu         float64 // ν
-	Gamma      float64 // γ
-	Tau        float64 // τ, how far the classifier may move from a window to the next; more takes more iterations
-	Rho        float64 // ρ; the Lagrangian cannot rise if it is 2ν/γ at least
-	Relax      float64 // over-relaxation, in [1, 2)
-	Delta      float64 // δ: labels that lower the Lagrangian by less are not worth another iteration
-	MaxIter    int     // DC-ADMM iterations a frame, at most
-
-	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+	Nu      float64       // ν
+	Rho     float64       // ρ; the Lagrangian cannot rise if it is 2ν/γ at least
+	MaxIter int           // DC-ADMM iterations a frame, at most
+	Budget  time.Duration // solving time a frame; 0 = no limit but MaxIter
 
 	FixedLabels bool // the labels of the frames stay as they are: DC-ADMM without its discrete step
 	Cold        bool // the classifier begins from nothing in every frame
@@ -44,6 +33,21 @@ func (fixed) Label(context.Context, []int32, []float64) error { return nil }
 
 // Tolerance is the residual, per score, below which a window has converged: a thousandth of the margin.
 const Tolerance = 1e-3
+
+// Gamma is γ, a superpixel's slack.
+const Gamma = 4
+
+const (
+	tau         = Gamma / 2 // τ, how far the classifier may move from a window to the next; more takes more iterations
+	relax       = 1.9       // over-relaxation, in [1, 2)
+	rarityPower = 0.6       // exponent of the class weights
+	ambiguous   = 0.1       // training weight of a superpixel the affinity cannot place
+	marked      = 3         // training weight of an earlier annotated frame's superpixels
+)
+
+// delta is δ: labels that lower the Lagrangian by less are not worth another iteration. A variable, so that a test can
+// do without.
+var delta = 1.0
 
 // ridge is ε of the metric: the classifier hardly moves in directions that the rows of a window have less of than that.
 const ridge = 8
@@ -117,22 +121,6 @@ func (w *Window) Drop(label, d int) {
 	}
 }
 
-// Guess writes the labels that the last classifier has for f to y, or none if there is
-// no classifier.
-func (w *Window) Guess(f *Frame, y []int32, labels int) {
-	known := min(labels, len(w.weight)/(f.p.Dim+1))
-	if known == 0 {
-		return
-	}
-	w.all(known)
-	w.compose(f, w.objects)
-	w.scores = scratch.Grow(w.scores, known)
-	for i := range y {
-		w.score(w.scores, f, i)
-		y[i] = labeling.Argmax(w.scores)
-	}
-}
-
 // Estimate runs DC-ADMM over the frames, of which the last is the newest. The labels of
 // all are free but for annotations; those of the newest start as y, and are left there.
 // With learn false nothing is solved, because there is nothing to learn from. annotated
@@ -147,14 +135,14 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if !learn {
 		return Report{}, nil
 	}
-	nu, gamma := w.Nu, w.Gamma
+	nu, gamma := w.Nu, float64(Gamma)
 	if w.observe == nil {
 		w.observe = w.trace.add
 	}
 	w.trace.reset()
 	w.report = Report{Converged: true}
 	opt := solver.Options{
-		MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Relax: w.Relax, Delta: w.Delta, Tol: Tolerance,
+		MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Relax: relax, Delta: delta, Tol: Tolerance,
 		Consistent: true, Observe: w.observe, Workers: w.workers,
 	}
 	if annotated || w.Cold {
@@ -181,7 +169,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 			return Report{}, err
 		}
 		if !annotated {
-			if err := w.kernel.Whiten(w.Tau, ridge); err != nil {
+			if err := w.kernel.Whiten(tau, ridge); err != nil {
 				return Report{}, fmt.Errorf("window: %w", err)
 			}
 		}
@@ -297,7 +285,7 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 	w.unary = scratch.Grow(w.unary, len(w.q))
 	n := 0
 	for k, f := range frames {
-		w.parts[k].price(w.unary[n*own:], w.q[n*own:], w.omega[n:], w.Evidence, f)
+		w.parts[k].price(w.unary[n*own:], w.q[n*own:], w.omega[n:], f)
 		n += len(w.parts[k].rows)
 	}
 	w.kernel.SetWorkers(w.workers)
@@ -325,8 +313,8 @@ func (w *Window) scatter(frames []*Frame, labels int) {
 }
 
 // balance sets the training weights ω, of mean 1 over all superpixels of the frames: a rare label's samples count more
-// (by the power Balance of how rare it is), those that nobody marked less as the affinity
-// cannot place them, and all of an earlier annotated frame Marked times. Not those of the
+// (by the power rarityPower of how rare it is), those that nobody marked less as the affinity
+// cannot place them, and all of an earlier annotated frame marked times. Not those of the
 // newest: of a box only what is outside is marked, which must not outweigh what is inside.
 func (w *Window) balance(frames []*Frame, labels int) {
 	w.rarity = scratch.Zero(w.rarity, labels) // counts first
@@ -338,13 +326,13 @@ func (w *Window) balance(frames []*Frame, labels int) {
 		n += float64(f.p.N)
 	}
 	for l, c := range w.rarity {
-		w.rarity[l] = math.Pow(n/(float64(labels)*math.Max(1, c)), w.Balance)
+		w.rarity[l] = math.Pow(n/(float64(labels)*math.Max(1, c)), rarityPower)
 	}
 	sum := 0.0
 	for k, f := range frames {
 		frame := 1.0
 		if k < len(frames)-1 && f.Marks.Any() {
-			frame = w.Marked
+			frame = marked
 		}
 		f.omega = scratch.Grow(f.omega, f.p.N)
 		if k == len(frames)-1 || len(f.doubt) == 0 {
@@ -353,7 +341,7 @@ func (w *Window) balance(frames []*Frame, labels int) {
 		for i := range f.omega {
 			omega := frame
 			if f.Marks.Free(i) {
-				omega *= 1 - (1-w.Ambiguous)*f.doubt[i]
+				omega *= 1 - (1-ambiguous)*f.doubt[i]
 			}
 			f.omega[i] = omega * w.rarity[f.y[i]]
 			sum += f.omega[i]
@@ -367,40 +355,10 @@ func (w *Window) balance(frames []*Frame, labels int) {
 }
 
 // Decide labels f, the newest frame, by a cut, starting at y: affinity where it is sure,
-// the classifier where it is not, and smoothness. Without the classifier it is left out.
+// the classifier where it is not, and smoothness. Without the classifier it is left out. What is in no component is
+// background.
 func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
 	w.split(f, labels, nil)
-	return w.cut(ctx, f, y, labels, func(c *part) {
-		if !classifier || !w.compose(f, c.objects) {
-			return
-		}
-		for r, i := range c.rows {
-			q := w.q[r*c.labels():][:c.labels()]
-			if f.Belief.Unlearnt[i] {
-				continue
-			}
-			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*propagation.Uncertainty(q))
-		}
-	})
-}
-
-// DecideAlone is Decide by the classifier and smoothness alone. What the classifier says
-// becomes f's belief.
-func (w *Window) DecideAlone(ctx context.Context, f *Frame, y []int32, labels int) error {
-	w.all(labels)
-	return w.cut(ctx, f, y, labels, func(c *part) {
-		clear(w.unary)
-		w.compose(f, c.objects)
-		for r, i := range c.rows {
-			w.addClassifier(w.unary[r*labels:][:labels], f, c, i, labels, 1)
-			f.Belief.Score(int(i), w.scores)
-		}
-	})
-}
-
-// cut labels f's components, with what add adds to the unaries of each, w.unary; w.q is what f believes. What is in none
-// is background.
-func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add func(c *part)) error {
 	w.before = append(w.before[:0], y...)
 	clear(y)
 	for objects := range w.components {
@@ -408,14 +366,20 @@ func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add f
 		if err != nil {
 			return err
 		}
-		w.y, w.q = w.y[:0], scratch.Grow(w.q, len(c.rows)*c.labels())
+		own := c.labels()
+		w.y, w.q, w.unary = w.y[:0], scratch.Grow(w.q, len(c.rows)*own), scratch.Grow(w.unary, len(c.rows)*own)
 		for r, i := range c.rows {
 			w.y = append(w.y, c.label(w.before[i]))
-			c.believe(w.q[r*c.labels():][:c.labels()], f, i, labels)
+			c.believe(w.q[r*own:][:own], f, i, labels)
 		}
-		w.unary = scratch.Grow(w.unary, len(w.q))
-		c.price(w.unary, w.q, nil, 1, f)
-		add(c)
+		c.price(w.unary, w.q, nil, f)
+		if classifier && w.compose(f, objects) {
+			for r, i := range c.rows {
+				if !f.Belief.Unlearnt[i] {
+					w.addClassifier(w.unary[r*own:][:own], f, c, i, labels, propagation.Uncertainty(w.q[r*own:][:own]))
+				}
+			}
+		}
 		if err := c.graph.Label(ctx, w.y, w.unary); err != nil {
 			return fmt.Errorf("window: %w", err)
 		}
@@ -430,7 +394,7 @@ const scoreLimit = 2.0
 
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
 // scaled so that two labels with scores ±1 differ by 2·weight. Of objects that have boxes it knows that they are none of the
-// others: they cost what the background does. It leaves the scores in w.scores.
+// others: they cost what the background does.
 func (w *Window) addClassifier(u []float64, f *Frame, p *part, i int32, labels int, weight float64) {
 	w.scores = scratch.Grow(w.scores, len(u))
 	w.score(w.scores, f, int(i))

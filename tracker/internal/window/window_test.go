@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
@@ -16,7 +17,7 @@ const cols, rows, labels = 12, 9, 2
 
 func inside(i int) bool { x, y := i%cols, i/cols; return x >= 3 && x < 7 && y >= 3 && y < 7 }
 
-var tuned = Config{Classifier: 1, Evidence: 1, Balance: 0.6, Ambiguous: 0.1, Marked: 3, Nu: 2, Gamma: 4, Tau: 2, Rho: 1, Relax: 1.9, Delta: 1, MaxIter: 10}
+var tuned = Config{Nu: 2, Rho: 1, MaxIter: 10}
 
 // made are frames that show a red rectangle on a blue floor, with its labels.
 func made(t *testing.T, count int) (frames []*Frame, truth []int32) {
@@ -68,10 +69,6 @@ func TestClassifierIsLearnt(t *testing.T) {
 	}
 	f := frames[1]
 	got := make([]int32, len(truth))
-	if w.Guess(f, got, labels); !slices.Equal(got, truth) {
-		t.Errorf("guessed %v; want %v", got, truth)
-	}
-	clear(got)
 	if err := w.Decide(t.Context(), f, got, labels, true); err != nil || !slices.Equal(got, truth) {
 		t.Errorf("decided %v (%v); want %v", got, err, truth)
 	}
@@ -93,20 +90,6 @@ func TestClassifierIsLearnt(t *testing.T) {
 	}
 	if err := w.Decide(t.Context(), f, got, labels, false); err != nil || slices.Contains(got, 1) {
 		t.Errorf("the classifier is left out, and speaks: %v (%v)", got, err)
-	}
-	if err := w.DecideAlone(t.Context(), f, got, labels); err != nil || !slices.Equal(got, truth) {
-		t.Errorf("decided alone: %v (%v); want %v", got, err, truth)
-	}
-	for i, l := range truth {
-		if q := f.Belief.Q[labels*i+1]; (q > 0.5) != (l == 1) {
-			t.Errorf("superpixel %d: the classifier's belief is %g; want label %d", i, q, l)
-		}
-	}
-	// Without a classifier nothing is guessed.
-	w = Window{Config: tuned}
-	clear(got)
-	if w.Guess(f, got, labels); slices.Contains(got, 1) {
-		t.Error("a guess without a classifier")
 	}
 }
 
@@ -148,12 +131,12 @@ func TestBalance(t *testing.T) {
 	want, sum := []float64{}, 0.0
 	for k, f := range frames {
 		for i, l := range truth {
-			omega := math.Pow(n/(labels*count[l]), tuned.Balance)
+			omega := math.Pow(n/(labels*count[l]), rarityPower)
 			if f.Marks.Free(i) {
-				omega *= 1 - (1-tuned.Ambiguous)*0.2*float64(k+1)
+				omega *= 1 - (1-ambiguous)*0.2*float64(k+1)
 			}
 			if k == 0 { // the newest is no earlier frame
-				omega *= tuned.Marked
+				omega *= marked
 			}
 			want, sum = append(want, omega), sum+omega
 		}
@@ -263,7 +246,7 @@ func TestSlide(t *testing.T) {
 		w.kernel.Scores(before, own, labels)
 		w.kernel.Scores(scores, moved, labels)
 		for i, a := range alpha {
-			scores[i] += before[i] + w.Gamma*a
+			scores[i] += before[i] + Gamma*a
 		}
 		if d, from := far(scores, w.state.Scores), far(before, w.offset); d > 1e-6 || from > 1e-6 || far(moved, make([]float64, 2*row)) < 1e-3 {
 			t.Errorf("frame %d: scores are %g from XW₀ + Kα, and those at the start %g from XW₀; or nothing moved", k, d, from)
@@ -319,10 +302,10 @@ func TestDescentIsSinceTheLastWindow(t *testing.T) {
 
 // Labels that are hardly better are not worth an iteration.
 func TestDelta(t *testing.T) {
-	for _, delta := range []float64{0, 1} {
+	defer func(was float64) { delta = was }(delta)
+	for _, delta = range []float64{0, delta} {
 		frames, truth := made(t, 2)
 		w := Window{Config: tuned}
-		w.Delta = delta
 		copy(frames[0].Marks.Fixed, truth)
 		if _, err := w.Estimate(t.Context(), frames[:1], slices.Clone(truth), labels, true, true); err != nil {
 			t.Fatal(err)
@@ -346,14 +329,20 @@ func TestAnnotatedWindowIsStiffer(t *testing.T) {
 		if _, err := w.Estimate(t.Context(), frames[:k+1], slices.Clone(truth), labels, annotated, true); err != nil {
 			t.Fatal(err)
 		}
-		if stiffer, tighter := w.problem.Nu > tuned.Nu, w.kernel.SigmaMin() < tuned.Gamma; stiffer != annotated || tighter != annotated {
+		if stiffer, tighter := w.problem.Nu > tuned.Nu, w.kernel.SigmaMin() < Gamma; stiffer != annotated || tighter != annotated {
 			t.Errorf("annotated %t: ν %g, γ %g", annotated, w.problem.Nu, w.kernel.SigmaMin())
 		}
 	}
 }
 
+// guess writes the labels that the classifier alone has for f to y.
 func guess(w *Window, f *Frame, y []int32) []int32 {
-	w.Guess(f, y, labels)
+	w.compose(f, []int32{1})
+	w.scores = make([]float64, labels)
+	for i := range y {
+		w.score(w.scores, f, i)
+		y[i] = labeling.Argmax(w.scores)
+	}
 	return y
 }
 
@@ -380,7 +369,7 @@ func TestDescent(t *testing.T) {
 		rho        float64
 		guaranteed bool
 	}{
-		{"guaranteed", 2 * tuned.Nu / tuned.Gamma, true},
+		{"guaranteed", 2 * tuned.Nu / Gamma, true},
 		{"not guaranteed", 0.001, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -678,7 +667,7 @@ func TestEdgesThatLeave(t *testing.T) {
 		t.Fatalf("outward %g and %g; want %g and 0", c.outward[border], c.outward[0], want)
 	}
 	u, q := make([]float64, 2*len(c.rows)), make([]float64, 2*len(c.rows))
-	c.price(u, q, nil, 1, f)
+	c.price(u, q, nil, f)
 	if got := u[2*border+1] - u[2*border]; math.Abs(got-want) > 1e-12 {
 		t.Errorf("the object costs %g more at the border; want %g", got, want)
 	}
