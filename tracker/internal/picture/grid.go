@@ -97,6 +97,7 @@ func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32))
 type Adjacency struct {
 	first []int32 // neighbours of i: near[first[i]:first[i+1]]
 	near  []int32
+	edges []int32 // to these: numbers
 }
 
 func (a *Adjacency) build(n int, edges []mrf.Edge) {
@@ -108,17 +109,22 @@ func (a *Adjacency) build(n int, edges []mrf.Edge) {
 	for i := 2; i < len(a.first); i++ {
 		a.first[i] += a.first[i-1]
 	}
-	a.near = scratch.Grow(a.near, 2*len(edges))
-	for _, e := range edges {
-		a.near[a.first[e.I+1]] = e.J
-		a.first[e.I+1]++
-		a.near[a.first[e.J+1]] = e.I
-		a.first[e.J+1]++
+	a.near, a.edges = scratch.Grow(a.near, 2*len(edges)), scratch.Grow(a.edges, 2*len(edges))
+	add := func(i, j int32, edge int) {
+		at := a.first[i+1]
+		a.near[at], a.edges[at], a.first[i+1] = j, int32(edge), at+1
+	}
+	for k, e := range edges {
+		add(e.I, e.J, k)
+		add(e.J, e.I, k)
 	}
 }
 
 // Of lists the superpixels that touch i.
 func (a *Adjacency) Of(i int32) []int32 { return a.near[a.first[i]:a.first[i+1]] }
+
+// EdgesOf lists the numbers of the edges to what Of lists.
+func (a *Adjacency) EdgesOf(i int32) []int32 { return a.edges[a.first[i]:a.first[i+1]] }
 
 // AppendComponent appends the connected component of start among the superpixels that in
 // holds for, start first, and marks it in seen. What is marked there already is none of it.

@@ -112,13 +112,16 @@ func TestEdges(t *testing.T) {
 		t.Errorf("an edge between black and white weighs %g; want next to nothing", w)
 	}
 	for i := range int32(p.N) {
-		var want []int32
-		for _, e := range p.Edges {
+		var want, edges []int32
+		for k, e := range p.Edges {
 			if e.I == i {
-				want = append(want, e.J)
+				want, edges = append(want, e.J), append(edges, int32(k))
 			} else if e.J == i {
-				want = append(want, e.I)
+				want, edges = append(want, e.I), append(edges, int32(k))
 			}
+		}
+		if got := p.Touching.EdgesOf(i); !slices.Equal(got, edges) {
+			t.Errorf("superpixel %d has edges %v; want %v", i, got, edges)
 		}
 		if got := p.Touching.Of(i); !slices.Equal(got, want) {
 			t.Errorf("superpixel %d touches %v; want %v", i, got, want)
