@@ -80,15 +80,15 @@ func (g *Grid) Counts(dst []int32) []int32 {
 	return dst
 }
 
-// Cells calls visit for the cells, by their numbers in Counts, that may hold centroids
-// within r of a point.
-func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32)) {
+// Cells calls visit for the cells, by their numbers in Counts and their first slots, that may hold
+// centroids within r of a point.
+func (g *Grid) Cells(x, y, r float64, visit func(cell, first int)) {
 	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
 	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
 	first, last := g.CellRows(y, r)
 	for cy := first; cy <= last; cy++ {
 		for c := cy*g.cols + c0; c <= cy*g.cols+c1; c++ {
-			visit(c, g.Order[g.start[c]:g.start[c+1]])
+			visit(c, int(g.start[c]))
 		}
 	}
 }

@@ -78,12 +78,12 @@ func TestNear(t *testing.T) {
 			}
 		}
 		counts, cells := p.Grid.Counts(nil), map[int]bool{}
-		p.Grid.Cells(float64(x), float64(y), radius, func(cell int, superpixels []int32) {
-			if int(counts[cell]) != len(superpixels) || cells[cell] {
-				t.Fatalf("cell %d has %d superpixels, of %d; visited before: %t", cell, len(superpixels), counts[cell], cells[cell])
+		p.Grid.Cells(float64(x), float64(y), radius, func(cell, first int) {
+			if cells[cell] {
+				t.Fatalf("cell %d was visited before", cell)
 			}
 			cells[cell] = true
-			for _, i := range superpixels {
+			for _, i := range p.Grid.Order[first:][:counts[cell]] {
 				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
 				if dx*dx+dy*dy <= float32(radius*radius) {
 					got = append(got, i)
