@@ -38,6 +38,7 @@ type cutter struct {
 	node                []int32    // see link
 
 	places                []int32 // of a part: where its pixels are
+	inBox                 []int32 // and where in its own box
 	terminal, right, down []int32 // of two labels
 	grid                  mrf.Grid
 	unary                 []float64 // of more
@@ -194,14 +195,15 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		for m := range r.terminal {
 			r.terminal[m] = int32(unit * (zero[m] - one[m]))
 		}
-		done, err := r.grid.Cut(ctx, r.stride, len(r.depth)/r.stride, r.places, r.terminal, r.right, r.down)
+		width, height := r.fit()
+		done, err := r.grid.Cut(ctx, width, height, r.inBox, r.terminal, r.right, r.down)
 		if err != nil {
 			return err
 		}
 		if done {
-			for _, p := range r.places {
+			for m, p := range r.places {
 				r.labels[p] = r.set[0]
-				if r.grid.Source(p) {
+				if r.grid.Source(r.inBox[m]) {
 					r.labels[p] = r.set[1]
 				}
 			}
@@ -226,6 +228,30 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		r.labels[p] = r.set[r.y[m]]
 	}
 	return nil
+}
+
+// fit sets where the pixels of a part are in a picture of its box and one pixel around it: what is as small stays in the
+// processor's caches from one part to the next.
+func (r *Drawer) fit() (width, height int) {
+	stride, n := int32(r.stride), len(r.places)
+	top := r.places[0] / stride
+	first, left, right := top*stride, stride, int32(0)
+	for _, p := range r.places {
+		for p >= first+stride {
+			first += stride
+		}
+		left, right = min(left, p-first), max(right, p-first)
+	}
+	wide := right - left + 3
+	r.inBox = scratch.Grow(r.inBox, n)
+	first, row := top*stride, wide // where the row of a pixel begins, and where in the box
+	for m, p := range r.places {
+		for p >= first+stride {
+			first, row = first+stride, row+wide
+		}
+		r.inBox[m] = row + p - first - left + 1
+	}
+	return int(wide), int(row/wide) + 2
 }
 
 // classify takes what the classifier says off the energies of a part: by how much a pixel's

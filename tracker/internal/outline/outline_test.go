@@ -364,4 +364,27 @@ func TestFindParts(t *testing.T) {
 	}
 }
 
+// In its box a part has the pixels beside each other that are so in the patch, and nothing at the box's sides.
+func TestFit(t *testing.T) {
+	var d Drawer
+	d.stride = 50
+	for _, places := range [][]int32{{51}, {103, 104, 153, 203, 204, 205}, {148, 1051, 1052, 1102}} {
+		d.places = places
+		width, height := d.fit()
+		left, right := 49, 0
+		for _, p := range places {
+			left, right = min(left, int(p)%50), max(right, int(p)%50)
+		}
+		if rows := int(places[len(places)-1]/50 - places[0]/50); width != right-left+3 || height != rows+3 {
+			t.Errorf("%v: a box of %d×%d; want %d×%d", places, width, height, right-left+3, rows+3)
+		}
+		for m, p := range places {
+			x, y := int(p)%50-left+1, int(p/50-places[0]/50)+1
+			if got := int(d.inBox[m]); got != y*width+x {
+				t.Errorf("%v: pixel %d is %d; want %d", places, p, got, y*width+x)
+			}
+		}
+	}
+}
+
 func abs(v int) int { return max(v, -v) }
