@@ -14,7 +14,8 @@ const cellsAcross = 32
 // Grid sorts superpixels into square cells by centroid, so that those near a
 // point are a few runs of consecutive slots.
 type Grid struct {
-	Order []int32 // slot → superpixel, cell by cell, row-major cells
+	Order    []int32   // slot → superpixel, cell by cell, row-major cells
+	Centroid []float32 // slot → its centroid
 
 	side       float64 // of a cell, pixels
 	cols, rows int
@@ -25,7 +26,7 @@ func (g *Grid) build(centroid []float32, width, height int) {
 	g.side = math.Max(1, float64(max(width, height))/cellsAcross)
 	g.cols, g.rows = int(float64(width)/g.side)+1, int(float64(height)/g.side)+1
 	n := len(centroid) / 2
-	g.Order = scratch.Grow(g.Order, n)
+	g.Order, g.Centroid = scratch.Grow(g.Order, n), scratch.Grow(g.Centroid, 2*n)
 	g.start = scratch.Zero(g.start, g.cols*g.rows+2)
 	for i := range n {
 		g.start[g.cell(centroid[2*i], centroid[2*i+1])+2]++
@@ -36,6 +37,7 @@ func (g *Grid) build(centroid []float32, width, height int) {
 	for i := range n {
 		c := g.cell(centroid[2*i], centroid[2*i+1]) + 1
 		g.Order[g.start[c]] = int32(i)
+		copy(g.Centroid[2*g.start[c]:], centroid[2*i:2*i+2])
 		g.start[c]++
 	}
 	g.start = g.start[:g.cols*g.rows+1]

@@ -83,7 +83,10 @@ func TestNear(t *testing.T) {
 				t.Fatalf("cell %d was visited before", cell)
 			}
 			cells[cell] = true
-			for _, i := range p.Grid.Order[first:][:counts[cell]] {
+			for k, i := range p.Grid.Order[first:][:counts[cell]] {
+				if at := p.Grid.Centroid[2*(first+k):][:2]; !slices.Equal(at, p.Centroid[2*i:2*i+2]) {
+					t.Fatalf("slot %d is at %v; want %v", first+k, at, p.Centroid[2*i:2*i+2])
+				}
 				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
 				if dx*dx+dy*dy <= float32(radius*radius) {
 					got = append(got, i)
