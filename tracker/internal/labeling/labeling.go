@@ -3,12 +3,14 @@
 // for each of L labels are n×L, row-major.
 package labeling
 
+import "math"
+
 // Argmax is the label with the largest value in a row, the first of several.
 func Argmax(row []float64) int32 {
-	best := 0
+	best, most := 0, math.Inf(-1)
 	for l, v := range row {
-		if v > row[best] {
-			best = l
+		if v > most {
+			best, most = l, v
 		}
 	}
 	return int32(best)

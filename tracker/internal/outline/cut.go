@@ -30,12 +30,15 @@ type cutter struct {
 	shape   [maxRings + 1]float32 // what another label costs, by depth
 	perUnit float32               // of a squared difference: its steps in weights
 
-	order, firsts, partOf, node []int32 // see findParts
-	set                         []uint8
-	local                       [256]uint8 // of the labels in set: which
-	u                           []float32  // energies of a part, by local label and pixel
+	order, firsts, next []int32 // see findParts
+	runs                []run
+	set                 []uint8
+	local               [256]uint8 // of the labels in set: which
+	u                   []float32  // energies of a part, by local label and pixel
+	node                []int32    // see link
 
 	places                []int32 // of a part: where its pixels are
+	inBox                 []int32 // and where in its own box
 	terminal, right, down []int32 // of two labels
 	grid                  mrf.Grid
 	unary                 []float64 // of more
@@ -87,36 +90,62 @@ func (r *Drawer) cut(ctx context.Context, f scene, labels int) error {
 // findParts sorts the numbers of the band's pixels by the part that they belong to, of those
 // that hang together: part c is order[firsts[c]:firsts[c+1]], ascending.
 func (r *Drawer) findParts() {
-	r.node, r.partOf = scratch.Grow(r.node, len(r.depth)), scratch.Grow(r.partOf, len(r.band))
-	for k, p := range r.band {
-		r.node[p], r.partOf[k] = int32(k), -1
-	}
-	around := [4]int{-1, 1, -r.stride, r.stride}
+	r.findRuns()
 	r.firsts = append(r.firsts[:0], 0)
-	for k := range r.band {
-		if r.partOf[k] >= 0 {
-			continue
+	for n := range r.runs {
+		run := &r.runs[n]
+		if run.joined == n {
+			run.part = len(r.firsts) - 1
+			r.firsts = append(r.firsts, 0)
+		} else {
+			run.joined = r.runs[run.joined].joined // as is that of all before it
+			run.part = r.runs[run.joined].part
 		}
-		c := int32(len(r.firsts) - 1)
-		r.partOf[k] = c
-		r.queue = append(r.queue[:0], r.band[k])
-		for n := 0; n < len(r.queue); n++ {
-			for _, o := range around {
-				if q := int(r.queue[n]) + o; r.inBand(q) && r.partOf[r.node[q]] < 0 {
-					r.partOf[r.node[q]] = c
-					r.queue = append(r.queue, int32(q))
-				}
-			}
+		r.firsts[run.part+1] += int32(run.to - run.from)
+	}
+	for c := range len(r.firsts) - 1 {
+		r.firsts[c+1] += r.firsts[c]
+	}
+	r.order, r.next = scratch.Grow(r.order, len(r.band)), append(r.next[:0], r.firsts...)
+	for _, run := range r.runs {
+		for k := run.from; k < run.to; k++ {
+			r.order[r.next[run.part]] = int32(k)
+			r.next[run.part]++
 		}
-		r.firsts = append(r.firsts, r.firsts[c]+int32(len(r.queue)))
 	}
-	r.order = scratch.Grow(r.order, len(r.band))
-	next := append(r.queue[:0], r.firsts...)
-	for k, c := range r.partOf {
-		r.order[next[c]] = int32(k)
-		next[c]++
+}
+
+// run is band[from:to], pixels beside each other in a row.
+type run struct {
+	from, to int
+	joined   int // the number of an earlier run that is of the same part, or its own
+	part     int
+}
+
+// findRuns finds the runs of the band, and joins those that hang together.
+func (r *Drawer) findRuns() {
+	r.runs = r.runs[:0]
+	root := func(n int) int {
+		for r.runs[n].joined != n {
+			n = r.runs[n].joined
+		}
+		return n
 	}
-	r.queue = next
+	above, stride := 0, int32(r.stride)
+	for k := 0; k < len(r.band); {
+		n, from := len(r.runs), k
+		for k++; k < len(r.band) && r.band[k] == r.band[k-1]+1; k++ {
+		}
+		r.runs = append(r.runs, run{from: from, to: k, joined: n})
+		first, last := r.band[from]-stride, r.band[k-1]-stride
+		for r.band[r.runs[above].to-1] < first {
+			above++
+		}
+		for a := above; r.band[r.runs[a].from] <= last; a++ {
+			i, j := root(a), root(n)
+			r.runs[max(i, j)].joined = min(i, j)
+		}
+	}
 }
 
 // findLabels sets those of the superpixels around a part. Another one is nowhere cheaper: a
@@ -166,14 +195,15 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		for m := range r.terminal {
 			r.terminal[m] = int32(unit * (zero[m] - one[m]))
 		}
-		done, err := r.grid.Cut(ctx, r.stride, len(r.depth)/r.stride, r.places, r.terminal, r.right, r.down)
+		width, height := r.fit()
+		done, err := r.grid.Cut(ctx, width, height, r.inBox, r.terminal, r.right, r.down)
 		if err != nil {
 			return err
 		}
 		if done {
-			for _, p := range r.places {
+			for m, p := range r.places {
 				r.labels[p] = r.set[0]
-				if r.grid.Source(p) {
+				if r.grid.Source(r.inBox[m]) {
 					r.labels[p] = r.set[1]
 				}
 			}
@@ -198,6 +228,30 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		r.labels[p] = r.set[r.y[m]]
 	}
 	return nil
+}
+
+// fit sets where the pixels of a part are in a picture of its box and one pixel around it: what is as small stays in the
+// processor's caches from one part to the next.
+func (r *Drawer) fit() (width, height int) {
+	stride, n := int32(r.stride), len(r.places)
+	top := r.places[0] / stride
+	first, left, right := top*stride, stride, int32(0)
+	for _, p := range r.places {
+		for p >= first+stride {
+			first += stride
+		}
+		left, right = min(left, p-first), max(right, p-first)
+	}
+	wide := right - left + 3
+	r.inBox = scratch.Grow(r.inBox, n)
+	first, row := top*stride, wide // where the row of a pixel begins, and where in the box
+	for m, p := range r.places {
+		for p >= first+stride {
+			first, row = first+stride, row+wide
+		}
+		r.inBox[m] = row + p - first - left + 1
+	}
+	return int(wide), int(row/wide) + 2
 }
 
 // classify takes what the classifier says off the energies of a part: by how much a pixel's
@@ -255,9 +309,7 @@ func (r *Drawer) colours(f scene, part []int32) {
 			for j := range colours {
 				c := &colours[j]
 				dx, dy, dz := x-c[0], y-c[1], z-c[2]
-				if d := dx*dx + dy*dy + dz*dz; d < least {
-					least = d
-				}
+				least = min(least, dx*dx+dy*dy+dz*dz)
 			}
 			r.u[int(r.local[g.label])*n+m] = least * (1 / (2 * sigma * sigma))
 		}

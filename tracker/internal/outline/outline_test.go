@@ -316,4 +316,75 @@ func TestBandIsAlongTheOutline(t *testing.T) {
 	}
 }
 
+// Parts are what a flood fill finds, in the order of their first pixels.
+func TestFindParts(t *testing.T) {
+	const w, h = 40, 30
+	r := rand.New(rand.NewPCG(4, 4))
+	var d Drawer // its memory is used again
+	d.stride = w + 2
+	for _, dense := range []float64{0, 0.3, 0.55, 0.7, 1} {
+		d.band = d.band[:0]
+		at := map[int32]int{}
+		for y := range h {
+			for x := range w {
+				if r.Float64() < dense {
+					p := int32((y+1)*d.stride + x + 1)
+					at[p] = len(d.band)
+					d.band = append(d.band, p)
+				}
+			}
+		}
+		var want [][]int32
+		seen := make([]bool, len(d.band))
+		for k := range d.band {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			part := []int32{int32(k)}
+			for n := 0; n < len(part); n++ {
+				for _, o := range []int32{-1, 1, -int32(d.stride), int32(d.stride)} {
+					if q, in := at[d.band[part[n]]+o]; in && !seen[q] {
+						seen[q] = true
+						part = append(part, int32(q))
+					}
+				}
+			}
+			slices.Sort(part)
+			want = append(want, part)
+		}
+		d.findParts()
+		var got [][]int32
+		for c := range len(d.firsts) - 1 {
+			got = append(got, slices.Clone(d.order[d.firsts[c]:d.firsts[c+1]]))
+		}
+		if !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%g of the pixels: parts %v; want %v", dense, got, want)
+		}
+	}
+}
+
+// In its box a part has the pixels beside each other that are so in the patch, and nothing at the box's sides.
+func TestFit(t *testing.T) {
+	var d Drawer
+	d.stride = 50
+	for _, places := range [][]int32{{51}, {103, 104, 153, 203, 204, 205}, {148, 1051, 1052, 1102}} {
+		d.places = places
+		width, height := d.fit()
+		left, right := 49, 0
+		for _, p := range places {
+			left, right = min(left, int(p)%50), max(right, int(p)%50)
+		}
+		if rows := int(places[len(places)-1]/50 - places[0]/50); width != right-left+3 || height != rows+3 {
+			t.Errorf("%v: a box of %d×%d; want %d×%d", places, width, height, right-left+3, rows+3)
+		}
+		for m, p := range places {
+			x, y := int(p)%50-left+1, int(p/50-places[0]/50)+1
+			if got := int(d.inBox[m]); got != y*width+x {
+				t.Errorf("%v: pixel %d is %d; want %d", places, p, got, y*width+x)
+			}
+		}
+	}
+}
+
 func abs(v int) int { return max(v, -v) }

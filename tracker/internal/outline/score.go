@@ -19,7 +19,8 @@ type Classifier struct {
 // scorer tells how pixels score under a classifier: by what the maps show at their places and
 // by their own colours.
 type scorer struct {
-	known int       // labels
+	known int       // labels; 0 if it says nothing of any
+	says  []bool    // known: whether it says anything of the label; else all scores are 0
 	width int       // of a row: weights of the maps' channels and of three colours, and a constant
 	rows  []float32 // known×width, for features that are not projected
 	whole []float32 // the same for those that are: Classifier.Rows
@@ -47,14 +48,21 @@ func (s *scorer) learn(c Classifier) {
 	}
 	dim := c.Projection.Dim()
 	s.known, s.width = len(c.Rows)/(dim+1), c.Projection.Features()+1
-	s.rows = scratch.Grow(s.rows, s.known*s.width)
+	s.rows, s.says = scratch.Grow(s.rows, s.known*s.width), scratch.Zero(s.says, s.known)
 	s.whole = scratch.Grow(s.whole, len(c.Rows))
 	for k, v := range c.Rows {
 		s.whole[k] = float32(v)
 	}
 	for l := range s.known {
-		w, row := c.Rows[l*(dim+1):], s.rows[l*s.width:][:s.width]
-		row[s.width-1] = float32(c.Projection.Fold(row, w[:dim]) + picture.Bias*w[dim])
+		w, row := c.Rows[l*(dim+1):][:dim+1], s.rows[l*s.width:][:s.width]
+		if s.says[l] = slices.ContainsFunc(w, func(v float64) bool { return v != 0 }); s.says[l] {
+			row[s.width-1] = float32(c.Projection.Fold(row, w[:dim]) + picture.Bias*w[dim])
+		} else {
+			clear(row)
+		}
+	}
+	if !slices.Contains(s.says, true) {
+		s.known = 0
 	}
 }
 
@@ -82,6 +90,9 @@ func (s *scorer) of(f scene, i int32, label uint8, groups []group) float32 {
 	of := func(label uint8) float32 {
 		if int(label) >= s.known {
 			return -1
+		}
+		if !s.says[label] {
+			return 0
 		}
 		return cosine.Dot(f.Rows[int(i)*d:][:d], s.whole[int(label)*d:][:d])
 	}
@@ -148,7 +159,7 @@ func (s *scorer) add(sums []float32, m *cells, labels []uint8, cell int, share f
 		x := m.Data[cell*m.Channels:][:m.Channels]
 		for _, label := range labels {
 			v := float32(0)
-			if int(label) < s.known {
+			if int(label) < s.known && s.says[label] {
 				v = cosine.Dot(x, s.rows[int(label)*s.width+m.column:][:m.Channels])
 			}
 			m.scores = append(m.scores, v)

@@ -162,7 +162,7 @@ func TestScoreAgainstOracle(t *testing.T) {
 
 // The background scores as little as the likeliest object scores much, of those that are there.
 func TestBackgroundsScore(t *testing.T) {
-	s := scorer{known: 3, whole: []float32{9, 9, 2, 1, -1, 3}}
+	s := scorer{known: 3, says: []bool{true, true, true}, whole: []float32{9, 9, 2, 1, -1, 3}}
 	f := scene{Picture: &picture.Picture{Dim: 1, Rows: []float32{1, 2}}}
 	for _, tt := range []struct {
 		groups []group

@@ -14,7 +14,8 @@ const cellsAcross = 32
 // Grid sorts superpixels into square cells by centroid, so that those near a
 // point are a few runs of consecutive slots.
 type Grid struct {
-	Order []int32 // slot → superpixel, cell by cell, row-major cells
+	Order    []int32   // slot → superpixel, cell by cell, row-major cells
+	Centroid []float32 // slot → its centroid
 
 	side       float64 // of a cell, pixels
 	cols, rows int
@@ -25,7 +26,7 @@ func (g *Grid) build(centroid []float32, width, height int) {
 	g.side = math.Max(1, float64(max(width, height))/cellsAcross)
 	g.cols, g.rows = int(float64(width)/g.side)+1, int(float64(height)/g.side)+1
 	n := len(centroid) / 2
-	g.Order = scratch.Grow(g.Order, n)
+	g.Order, g.Centroid = scratch.Grow(g.Order, n), scratch.Grow(g.Centroid, 2*n)
 	g.start = scratch.Zero(g.start, g.cols*g.rows+2)
 	for i := range n {
 		g.start[g.cell(centroid[2*i], centroid[2*i+1])+2]++
@@ -36,6 +37,7 @@ func (g *Grid) build(centroid []float32, width, height int) {
 	for i := range n {
 		c := g.cell(centroid[2*i], centroid[2*i+1]) + 1
 		g.Order[g.start[c]] = int32(i)
+		copy(g.Centroid[2*g.start[c]:], centroid[2*i:2*i+2])
 		g.start[c]++
 	}
 	g.start = g.start[:g.cols*g.rows+1]
@@ -79,14 +81,14 @@ func (g *Grid) Counts(dst []int32) []int32 {
 	return dst
 }
 
-// Cells calls visit for the cells, by their numbers in Counts, that may hold centroids
-// within r of a point.
-func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32)) {
+// Cells calls visit for the cells, by their numbers in Counts and their first slots, that may hold
+// centroids within r of a point.
+func (g *Grid) Cells(x, y, r float64, visit func(cell, first int)) {
 	c0, c1 := g.place(x-r, g.cols), g.place(x+r, g.cols)
 	first, last := g.CellRows(y, r)
 	for cy := first; cy <= last; cy++ {
 		for c := cy*g.cols + c0; c <= cy*g.cols+c1; c++ {
-			visit(c, g.Order[g.start[c]:g.start[c+1]])
+			visit(c, int(g.start[c]))
 		}
 	}
 }
@@ -95,6 +97,7 @@ func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32))
 type Adjacency struct {
 	first []int32 // neighbours of i: near[first[i]:first[i+1]]
 	near  []int32
+	edges []int32 // to these: numbers
 }
 
 func (a *Adjacency) build(n int, edges []mrf.Edge) {
@@ -106,17 +109,22 @@ func (a *Adjacency) build(n int, edges []mrf.Edge) {
 	for i := 2; i < len(a.first); i++ {
 		a.first[i] += a.first[i-1]
 	}
-	a.near = scratch.Grow(a.near, 2*len(edges))
-	for _, e := range edges {
-		a.near[a.first[e.I+1]] = e.J
-		a.first[e.I+1]++
-		a.near[a.first[e.J+1]] = e.I
-		a.first[e.J+1]++
+	a.near, a.edges = scratch.Grow(a.near, 2*len(edges)), scratch.Grow(a.edges, 2*len(edges))
+	add := func(i, j int32, edge int) {
+		at := a.first[i+1]
+		a.near[at], a.edges[at], a.first[i+1] = j, int32(edge), at+1
+	}
+	for k, e := range edges {
+		add(e.I, e.J, k)
+		add(e.J, e.I, k)
 	}
 }
 
 // Of lists the superpixels that touch i.
 func (a *Adjacency) Of(i int32) []int32 { return a.near[a.first[i]:a.first[i+1]] }
+
+// EdgesOf lists the numbers of the edges to what Of lists.
+func (a *Adjacency) EdgesOf(i int32) []int32 { return a.edges[a.first[i]:a.first[i+1]] }
 
 // AppendComponent appends the connected component of start among the superpixels that in
 // holds for, start first, and marks it in seen. What is marked there already is none of it.

@@ -78,12 +78,15 @@ func TestNear(t *testing.T) {
 			}
 		}
 		counts, cells := p.Grid.Counts(nil), map[int]bool{}
-		p.Grid.Cells(float64(x), float64(y), radius, func(cell int, superpixels []int32) {
-			if int(counts[cell]) != len(superpixels) || cells[cell] {
-				t.Fatalf("cell %d has %d superpixels, of %d; visited before: %t", cell, len(superpixels), counts[cell], cells[cell])
+		p.Grid.Cells(float64(x), float64(y), radius, func(cell, first int) {
+			if cells[cell] {
+				t.Fatalf("cell %d was visited before", cell)
 			}
 			cells[cell] = true
-			for _, i := range superpixels {
+			for k, i := range p.Grid.Order[first:][:counts[cell]] {
+				if at := p.Grid.Centroid[2*(first+k):][:2]; !slices.Equal(at, p.Centroid[2*i:2*i+2]) {
+					t.Fatalf("slot %d is at %v; want %v", first+k, at, p.Centroid[2*i:2*i+2])
+				}
 				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
 				if dx*dx+dy*dy <= float32(radius*radius) {
 					got = append(got, i)
@@ -112,13 +115,16 @@ func TestEdges(t *testing.T) {
 		t.Errorf("an edge between black and white weighs %g; want next to nothing", w)
 	}
 	for i := range int32(p.N) {
-		var want []int32
-		for _, e := range p.Edges {
+		var want, edges []int32
+		for k, e := range p.Edges {
 			if e.I == i {
-				want = append(want, e.J)
+				want, edges = append(want, e.J), append(edges, int32(k))
 			} else if e.J == i {
-				want = append(want, e.I)
+				want, edges = append(want, e.I), append(edges, int32(k))
 			}
+		}
+		if got := p.Touching.EdgesOf(i); !slices.Equal(got, edges) {
+			t.Errorf("superpixel %d has edges %v; want %v", i, got, edges)
 		}
 		if got := p.Touching.Of(i); !slices.Equal(got, want) {
 			t.Errorf("superpixel %d touches %v; want %v", i, got, want)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
 	"github.com/segd/segd/tracker/internal/trackstate"
@@ -58,9 +57,12 @@ type Affinity struct {
 	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
 	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
-	heard     []int32   // those of one superpixel
+	can       sparse    // candidate
+	reaches   []float64 // L: how far what can be an object is looked up in one reference, pixels
+	shown     []sparse  // where the sources may have what
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
+	likely    []int     // objects that may have been detected
 	extents   extents
 }
 
@@ -77,6 +79,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	a.extents.lay(p, objects)
 	a.reach(p, sources, objects)
 	a.support, a.reliable = scratch.Grow(a.support, p.N), scratch.Grow(a.reliable, p.N)
+	v := votes{q: b.Q, support: a.support, reliable: a.reliable, can: &a.can, labels: labels}
 	for again := true; again; again = a.relax(b, p, objects) {
 		clear(b.Q)
 		clear(a.support)
@@ -88,17 +91,17 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 				}
 			}
 			if complete {
-				a.extents.vote(votes{q: b.Q, support: a.support, reliable: a.reliable, candidate: a.candidate, labels: labels}, objects)
+				a.extents.vote(v, objects)
 			}
 		}
 	}
 	a.settleOpen(b, elapsed, sources, objects)
-	a.extents.weigh(b.Q, objects)
+	a.extents.weigh(v, objects)
 	b.Boxed = append(b.Boxed[:0], make([]bool, labels)...)
 	for _, k := range a.extents.order {
 		b.Boxed[k+1] = true
 	}
-	normalise(b.Q, a.asked, labels)
+	v.normalise(a.asked)
 	redetect(b, objects)
 	b.Near = append(b.Near[:0], a.candidate...)
 }
@@ -114,12 +117,13 @@ func (a *Affinity) Unbox(b *Belief) {
 // Mark adds to what b, that of p, says is near objects what is within reach of where it says that they may be.
 func (a *Affinity) Mark(b *Belief, p *picture.Picture, objects []Object) {
 	labels := 1 + len(objects)
-	r := &Reference{Picture: p, Soft: b.Q}
+	var shown sparse
+	list(&shown, b.Q, labels)
 	for l := 1; l < labels && len(b.Near) > 0; l++ {
 		a.spread.reset(p)
-		a.spread.add(p, r, l, labels, AnchorRadius*objects[l-1].side(p))
-		for i, near := range a.spread.near {
-			b.Near[i*labels+l] = b.Near[i*labels+l] || near
+		a.spread.add(p, p, shown.superpixels(l), AnchorRadius*objects[l-1].side(p))
+		for _, i := range a.spread.near {
+			b.Near[int(i)*labels+l] = true
 		}
 	}
 }
@@ -149,21 +153,20 @@ func (o Object) side(p *picture.Picture) float64 {
 // measure sets how far each superpixel of p is looked up in s: as the object that it can be, so that something is found
 // among as much of its surroundings whatever else the picture shows; of several, as far as the farthest.
 func (a *Affinity) measure(p *picture.Picture, s Source, objects []Object) {
-	labels := 1 + len(objects)
-	a.radii = scratch.Zero(a.radii, p.N)
-	for k, o := range objects {
-		radius := a.radius(s, o, p)
-		for i := range a.radii {
-			if a.candidate[i*labels+k+1] {
-				a.radii[i] = max(a.radii[i], radius)
-			}
-		}
+	a.radii, a.reaches = scratch.Grow(a.radii, p.N), append(a.reaches[:0], 0)
+	for _, o := range objects {
+		a.reaches = append(a.reaches, a.radius(s, o, p))
 	}
 	far := a.radius(s, Object{Object: &trackstate.Object{}}, p)
-	for i, radius := range a.radii {
-		if radius == 0 {
-			a.radii[i] = far
+	for i := range a.radii {
+		radius := 0.0
+		for _, l := range a.can.of(int32(i)) {
+			radius = max(radius, a.reaches[l])
 		}
+		if radius == 0 {
+			radius = far
+		}
+		a.radii[i] = radius
 	}
 }
 
@@ -183,34 +186,35 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 		first = first && !s.Annotated
 	}
 	a.reachable, a.asked = scratch.Grow(a.reachable, p.N), scratch.Grow(a.asked, p.N)
-	a.candidate = scratch.Grow(a.candidate, p.N*labels)
-	for i := range a.candidate {
-		a.candidate[i] = i%labels == 0
-	}
+	a.candidate = scratch.Zero(a.candidate, p.N*labels)
 	for i := range a.asked {
-		a.reachable[i], a.asked[i] = first, first
+		a.reachable[i], a.asked[i], a.candidate[i*labels] = first, first, true
+	}
+	for len(a.shown) < len(sources) {
+		a.shown = append(a.shown, sparse{})
+	}
+	for k, s := range sources {
+		list(&a.shown[k], s.Soft, labels)
 	}
 	for l := 1; l < labels; l++ {
 		a.spread.reset(p)
-		for _, s := range sources {
+		for k, s := range sources {
 			if s.Latest {
-				a.spread.add(p, s.Reference, l, labels, a.radius(s, objects[l-1], p))
+				a.spread.add(p, s.Picture, a.shown[k].superpixels(l), a.radius(s, objects[l-1], p))
 			}
 		}
-		for i, near := range a.spread.near {
-			if near {
-				a.reachable[i], a.asked[i], a.candidate[i*labels+l] = true, true, true
-			}
+		for _, i := range a.spread.near {
+			a.reachable[i], a.asked[i], a.candidate[int(i)*labels+l] = true, true, true
 		}
 	}
 	a.spread.reset(p)
-	for _, s := range sources {
+	for k, s := range sources {
 		for l := 1; l < labels && !s.Latest; l++ {
-			a.spread.add(p, s.Reference, l, labels, a.radius(s, objects[l-1], p))
+			a.spread.add(p, s.Picture, a.shown[k].superpixels(l), a.radius(s, objects[l-1], p))
 		}
 	}
-	for i, near := range a.spread.near {
-		a.reachable[i] = a.reachable[i] || near
+	for _, i := range a.spread.near {
+		a.reachable[i] = true
 	}
 	for k, o := range objects {
 		for i, probability := range o.Probability {
@@ -219,47 +223,47 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 			}
 		}
 	}
-	for _, k := range a.extents.order {
-		for i := range p.N {
-			if a.extents.shown(i, k, labels) >= leastShown {
-				a.asked[i], a.candidate[i*labels+k+1] = true, true
+	for k, near := range a.extents.boxes {
+		for _, i := range near {
+			if a.extents.shown(int(i), k) >= leastShown {
+				a.asked[i], a.candidate[int(i)*labels+k+1] = true, true
 			}
 		}
 	}
+	list(&a.can, a.candidate, labels)
 }
 
 // spread is what is near to any of many superpixels.
 type spread struct {
-	near []bool  // N
-	left []int32 // of the superpixels in each of the picture's cells, those that are not near
+	near  []int32 // superpixels
+	order []int32 // those of the picture's grid, in each of its cells first those that are not near yet
+	left  []int32 // how many these are
 }
 
 func (s *spread) reset(p *picture.Picture) {
-	s.near = scratch.Zero(s.near, p.N)
-	s.left = p.Grid.Counts(s.left)
+	s.near, s.order, s.left = s.near[:0], append(s.order[:0], p.Grid.Order...), p.Grid.Counts(s.left)
 }
 
-// add adds p's superpixels within radius pixels of those that r says may have the label.
-// Where all are near already nothing is looked at again, or an object would cost the
-// square of its size.
-func (s *spread) add(p *picture.Picture, r *Reference, label, labels int, radius float64) {
+// add adds p's superpixels within radius pixels of some of r's. What is near already is not looked at again, or an object would cost
+// the square of its size.
+func (s *spread) add(p, r *picture.Picture, some []int32, radius float64) {
 	r2 := float32(radius * radius)
-	for j := range r.N {
-		if r.Soft[j*labels+label] <= 0 {
-			continue
-		}
+	for _, j := range some {
 		x, y := r.Centroid[2*j], r.Centroid[2*j+1]
-		p.Grid.Cells(float64(x), float64(y), radius, func(cell int, slots []int32) {
-			if s.left[cell] == 0 {
-				return
-			}
-			for _, i := range slots {
+		p.Grid.Cells(float64(x), float64(y), radius, func(cell, first int) {
+			left := s.order[first:][:s.left[cell]]
+			for k := 0; k < len(left); {
+				i := left[k]
 				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
-				if !s.near[i] && dx*dx+dy*dy <= r2 {
-					s.near[i] = true
-					s.left[cell]--
+				if dx*dx+dy*dy > r2 {
+					k++
+					continue
 				}
+				s.near = append(s.near, i)
+				last := len(left) - 1
+				left[k], left = left[last], left[:last]
 			}
+			s.left[cell] = int32(len(left))
 		})
 	}
 }
@@ -269,8 +273,14 @@ func (s *spread) add(p *picture.Picture, r *Reference, label, labels int, radius
 func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again bool) {
 	labels := 1 + len(objects)
 	a.found = scratch.Zero(a.found, labels)
-	for i := range p.N {
-		a.found[labeling.Argmax(b.Q[i*labels:(i+1)*labels])] += float64(p.Area[i])
+	for i := range int32(p.N) {
+		row, best := b.Q[int(i)*labels:][:labels], int32(0)
+		for _, l := range a.can.of(i) {
+			if row[l] > row[best] {
+				best = l
+			}
+		}
+		a.found[best] += float64(p.Area[i])
 	}
 	for k, o := range objects {
 		if l := k + 1; o.State == trackstate.Visible && !o.Tracked && a.found[l] < trackstate.StayShare*o.Area {
@@ -280,6 +290,9 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 				a.asked[i] = a.asked[i] || a.reachable[i]
 			}
 		}
+	}
+	if again {
+		list(&a.can, a.candidate, labels)
 	}
 	return again
 }
@@ -305,9 +318,8 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 		a.motion.estimate(a.matches, Links, p, s.Reference, labels, novel)
 		a.motion.discount(a.weights, a.matches, Links, p, s.Reference, a.radii)
 	}
-	v := votes{b.Q, a.support, a.reliable, a.candidate, labels, a.heard}
+	v := votes{b.Q, a.support, a.reliable, &a.can, labels}
 	v.add(a.matches, a.weights, Links, s.Reference)
-	a.heard = v.heard
 }
 
 // follow adds to the places looked up in an annotated frame those round where it shows the
@@ -361,6 +373,12 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 	}
 	sought := slices.ContainsFunc(objects, Object.Sought)
 	confirmed := !slices.ContainsFunc(objects, func(o Object) bool { return !o.Confirmed() })
+	a.likely = a.likely[:0]
+	for k, o := range objects {
+		if len(o.Probability) > 0 {
+			a.likely = append(a.likely, k)
+		}
+	}
 	for i, support := range a.support {
 		if !a.asked[i] {
 			if sought {
@@ -382,12 +400,12 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 			continue
 		}
 		sum := 1.0
-		for _, o := range objects {
-			sum += odds(o.Probability[i])
+		for _, k := range a.likely {
+			sum += odds(objects[k].Probability[i])
 		}
 		row[0] += open / sum
-		for k, o := range objects {
-			row[k+1] += open * odds(o.Probability[i]) / sum
+		for _, k := range a.likely {
+			row[k+1] += open * odds(objects[k].Probability[i]) / sum
 		}
 	}
 }

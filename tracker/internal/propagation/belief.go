@@ -178,7 +178,7 @@ type Object struct {
 
 // Detection is where an object that is not confirmed is likely to be by its looks.
 type Detection struct {
-	Probability []float64 // N; below 1, and 0 where it is not worth a thought
-	Suspect     []bool    // N: where it may have been at one size or another
+	Probability []float64 // N, or empty: 0; below 1, and 0 where it is not worth a thought
+	Suspect     []bool    // N, or empty: where it may have been at one size or another
 	Rescaled    bool      // whether it was found at another size than it had
 }

@@ -106,19 +106,58 @@ func TestSpread(t *testing.T) {
 	for range 300 {
 		s.Soft[2*(r.IntN(ref.N/2))+1] = 1
 	}
+	var shown sparse
+	list(&shown, s.Soft, 2)
 	var all spread
-	all.reset(p)
-	all.add(p, s.Reference, 1, 2, radius)
-	for i := range p.N {
-		want := false
-		for j := range ref.N {
-			dx, dy := p.Centroid[2*i]-ref.Centroid[2*j], p.Centroid[2*i+1]-ref.Centroid[2*j+1]
-			want = want || s.Soft[2*j+1] > 0 && dx*dx+dy*dy <= radius*radius
+	for range 2 { // the second time in the same memory
+		all.reset(p)
+		all.add(p, ref, shown.superpixels(1), radius)
+		var want []int32
+		for i := range int32(p.N) {
+			if slices.ContainsFunc(shown.superpixels(1), func(j int32) bool {
+				dx, dy := p.Centroid[2*i]-ref.Centroid[2*j], p.Centroid[2*i+1]-ref.Centroid[2*j+1]
+				return dx*dx+dy*dy <= radius*radius
+			}) {
+				want = append(want, i)
+			}
 		}
-		if all.near[i] != want {
-			t.Fatalf("superpixel %d near: %t; want %t", i, all.near[i], want)
+		if slices.Sort(all.near); !slices.Equal(all.near, want) {
+			t.Fatalf("near are %v; want %v", all.near, want)
 		}
 	}
+}
+
+// Lists have what is not zero, by rows and by columns but the background's.
+func TestSparse(t *testing.T) {
+	var s sparse
+	for _, tt := range []struct {
+		labels int
+		rows   []float64
+		of, is [][]int32 // of superpixels, and of labels from 1 on
+	}{
+		{3, []float64{1, 0, 0.5, 0, 2, 3, 1, 0, 0, 0, 0, 1}, [][]int32{{2}, {1, 2}, {}, {2}}, [][]int32{{1}, {0, 1, 3}}},
+		{1, []float64{1, 0}, [][]int32{{}, {}}, nil},
+		{4, []float64{0, 0, 1, 0}, [][]int32{{2}}, [][]int32{{}, {0}, {}}},
+	} {
+		list(&s, tt.rows, tt.labels)
+		for i, want := range tt.of {
+			if got := s.of(int32(i)); !slices.Equal(got, want) {
+				t.Errorf("%v: superpixel %d has labels %v; want %v", tt.rows, i, got, want)
+			}
+		}
+		for l, want := range tt.is {
+			if got := s.superpixels(l + 1); !slices.Equal(got, want) {
+				t.Errorf("%v: label %d has superpixels %v; want %v", tt.rows, l+1, got, want)
+			}
+		}
+	}
+}
+
+// listed are candidates as votes have them.
+func listed(candidate []bool, labels int) *sparse {
+	var s sparse
+	list(&s, candidate, labels)
+	return &s
 }
 
 func TestVotes(t *testing.T) {
@@ -142,7 +181,7 @@ func TestVotes(t *testing.T) {
 		{"corrected", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all, Corrected: []bool{true, false}},
 			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
 	} {
-		v := votes{q: tt.q, support: make([]float64, 1), reliable: make([]float64, 1), candidate: tt.candidate, labels: 3}
+		v := votes{q: tt.q, support: make([]float64, 1), reliable: make([]float64, 1), can: listed(tt.candidate, 3), labels: 3}
 		v.add(matches, []float64{2, 2, 2}, 3, &tt.r)
 		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
 			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)
@@ -151,10 +190,10 @@ func TestVotes(t *testing.T) {
 }
 
 func TestNormalise(t *testing.T) {
-	q := []float64{1, 3, 0, 0, 2, 2}
-	normalise(q, []bool{true, true, false}, 2)
-	if want := []float64{0.25, 0.75, 0.5, 0.5, 1, 0}; !slices.Equal(q, want) {
-		t.Errorf("%v; want %v", q, want)
+	v := votes{q: []float64{1, 3, 0, 0, 2, 2, 4, 0}, can: listed([]bool{true, true, true, false, true, true, true, false}, 2), labels: 2}
+	v.normalise([]bool{true, true, false, true})
+	if want := []float64{0.25, 0.75, 0.5, 0.5, 1, 0, 1, 0}; !slices.Equal(v.q, want) {
+		t.Errorf("%v; want %v", v.q, want)
 	}
 }
 
@@ -299,6 +338,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
 	a.asked, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
 	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
+	a.can = *listed(a.candidate, 2)
 	for _, annotated := range []bool{false, true} {
 		s.Annotated = annotated
 		var b Belief
@@ -394,6 +434,10 @@ func TestRelax(t *testing.T) {
 			}
 		}
 		a := Affinity{candidate: make([]bool, 2*p.N), reachable: make([]bool, p.N), asked: make([]bool, p.N)}
+		for i := range tt.found {
+			a.candidate[2*i+1] = true
+		}
+		a.can = *listed(a.candidate, 2)
 		a.reachable[77] = true
 		o := []Object{{Object: &tt.o, Detection: &Detection{}}}
 		if got := a.relax(&b, p, o); got != tt.want || a.candidate[2*77+1] != tt.want || a.candidate[2*77] || a.asked[77] != tt.want || a.asked[78] {

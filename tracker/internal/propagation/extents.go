@@ -24,8 +24,10 @@ const (
 	insideShare = 0.75
 	// Votes below which a superpixel that is unlikely to be one of the objects is background.
 	leastVotes = 1.0
-	// The log odds far outside: what becomes of votes by them is still a normal number.
+	// The log odds far outside: what becomes of votes by them is still a normal number. They are that at more than
+	// leastReach of a side from the middle, as leastReach is more than (1 − leastLogit/boxOdds)^⅛ halves.
 	leastLogit = -50
+	leastReach = 0.76
 	// A probability below that is not worth a thought.
 	leastShown = 0.02
 )
@@ -46,15 +48,16 @@ var farOdds = math.Exp(leastLogit)
 // extents is what the objects' tracks say.
 type extents struct {
 	order []int     // objects with a box, from the front
-	odds  []float64 // N×L, of the superpixels by each object's own box
-	free  []float64 // N×L: what the boxes in front of it leave of each
+	odds  []float64 // N for each object, of the superpixels by its own box
+	free  []float64 // N for each object: what the boxes in front of it leave of each
 	left  []float64 // N: what all boxes leave
+	near  []int32   // superpixels that are not far outside of the boxes, box by box in that order
+	ends  []int     // of these
 }
 
 // lay takes the boxes of the objects in p. Of boxes that overlap the one with the lower foot is in front. Those whose track is
 // lost are less likely to be seen where boxes are.
 func (e *extents) lay(p *picture.Picture, objects []Object) {
-	labels := 1 + len(objects)
 	e.order = e.order[:0]
 	for k, o := range objects {
 		if !o.Extent.Empty() {
@@ -67,18 +70,30 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 	slices.SortStableFunc(e.order, func(i, j int) int {
 		return cmp.Compare(objects[j].Extent.Max.Y, objects[i].Extent.Max.Y)
 	})
-	e.odds, e.free, e.left = scratch.Grow(e.odds, p.N*labels), scratch.Grow(e.free, p.N*labels), scratch.Grow(e.left, p.N)
-	for i := range p.N {
-		free := 1.0
-		for _, k := range e.order {
-			at := i*labels + k + 1
-			e.odds[at], e.free[at] = farOdds, free
-			if logit := boxLogit(objects[k].Extent, p, i); logit > leastLogit {
-				e.odds[at] = math.Exp(logit)
-			}
-			free /= 1 + e.odds[at]
+	e.odds, e.free, e.left = scratch.Grow(e.odds, p.N*len(objects)), scratch.Grow(e.free, p.N*len(objects)), scratch.Grow(e.left, p.N)
+	e.near, e.ends = e.near[:0], e.ends[:0]
+	for i := range e.left {
+		e.left[i] = 1
+	}
+	for _, k := range e.order {
+		odds := e.odds[k*p.N:][:p.N]
+		for i := range odds {
+			odds[i] = farOdds // next to 1 it is nothing: it takes nothing of what is left
 		}
-		e.left[i] = free
+		copy(e.free[k*p.N:], e.left)
+		box := objects[k].Extent
+		first, last := p.Grid.CellRows(float64(box.Min.Y+box.Max.Y)/2, leastReach*float64(box.Dy()))
+		for row := first; row <= last; row++ {
+			from, to := p.Grid.Span(row, float64(box.Min.X+box.Max.X)/2, leastReach*float64(box.Dx()))
+			for _, i := range p.Grid.Order[from:to] {
+				if logit := boxLogit(box, p, int(i)); logit > leastLogit {
+					odds[i] = math.Exp(logit)
+					e.left[i] /= 1 + odds[i]
+					e.near = append(e.near, i)
+				}
+			}
+		}
+		e.ends = append(e.ends, len(e.near))
 	}
 	for _, o := range objects {
 		if o.TrackLost {
@@ -90,9 +105,20 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 }
 
 // shown is the probability that object k is to be seen in superpixel i, by the boxes alone.
-func (e *extents) shown(i, k, labels int) float64 {
-	at := i*labels + k + 1
+func (e *extents) shown(i, k int) float64 {
+	at := k*len(e.left) + i
 	return e.free[at] * e.odds[at] / (1 + e.odds[at])
+}
+
+// boxes are the objects with a box, from the front, and the superpixels that are not far outside of each.
+func (e *extents) boxes(yield func(k int, near []int32) bool) {
+	from := 0
+	for n, k := range e.order {
+		if !yield(k, e.near[from:e.ends[n]]) {
+			return
+		}
+		from = e.ends[n]
+	}
 }
 
 // vote adds the votes of the objects' boxes, the fewer the better an object's mask fits its box anyway. Those
@@ -100,22 +126,23 @@ func (e *extents) shown(i, k, labels int) float64 {
 func (e *extents) vote(v votes, objects []Object) {
 	for _, k := range e.order {
 		weight := boxVotes * objects[k].Misfit
-		for i := range v.support {
-			row := v.q[i*v.labels : (i+1)*v.labels]
-			if weight == 0 || !v.candidate[i*v.labels+k+1] {
-				continue
-			}
-			own, others := weight*e.shown(i, k, v.labels), 0.0
-			for l, n := range row {
-				if l != k+1 {
-					others += n
+		if weight == 0 {
+			continue
+		}
+		for _, i := range v.can.superpixels(k + 1) {
+			row := v.q[int(i)*v.labels:][:v.labels]
+			own, others := weight*e.shown(int(i), k), row[0]
+			for _, l := range v.can.of(i) {
+				if int(l) != k+1 {
+					others += row[l]
 				}
 			}
 			if others < leastShown { // hardly any vote
 				row[0] += weight - own
 			} else {
-				for l := range row {
-					if l != k+1 {
+				row[0] *= 1 + (weight-own)/others
+				for _, l := range v.can.of(i) {
+					if int(l) != k+1 {
 						row[l] *= 1 + (weight-own)/others
 					}
 				}
@@ -130,30 +157,30 @@ func (e *extents) vote(v votes, objects []Object) {
 // weigh multiplies the votes for each object by the odds of its box, and by what those in front leave: outside
 // of the box, and inside by insideShare of it at least, by more as far as the object's mask does not fit it. Those for an object whose track is lost it
 // multiplies by what all boxes leave.
-func (e *extents) weigh(q []float64, objects []Object) {
-	labels := 1 + len(objects)
+func (e *extents) weigh(v votes, objects []Object) {
 	for _, k := range e.order {
-		for at := k + 1; at < len(q); at += labels {
-			if q[at] == 0 {
+		for _, i := range v.can.superpixels(k + 1) {
+			row := v.q[int(i)*v.labels:][:v.labels]
+			if row[k+1] == 0 {
 				continue
 			}
-			odds := e.odds[at]
+			odds := e.odds[k*len(e.left)+int(i)]
 			if odds > 1 {
 				odds = math.Pow(odds, max(objects[k].Misfit, insideShare))
 			}
-			odds *= e.free[at]
-			q[at] *= odds
-			q[at-k-1] += leastVotes * max(0, 1-odds)
+			odds *= e.free[k*len(e.left)+int(i)]
+			row[k+1] *= odds
+			row[0] += leastVotes * max(0, 1-odds)
 		}
 	}
 	for k, o := range objects {
 		if !o.TrackLost || len(e.order) == 0 {
 			continue
 		}
-		for i, left := range e.left {
-			if row := q[i*labels : (i+1)*labels]; row[k+1] > 0 {
-				row[k+1] *= left
-				row[0] += leastVotes * (1 - left)
+		for _, i := range v.can.superpixels(k + 1) {
+			if row := v.q[int(i)*v.labels:][:v.labels]; row[k+1] > 0 {
+				row[k+1] *= e.left[i]
+				row[0] += leastVotes * (1 - e.left[i])
 			}
 		}
 	}
@@ -170,7 +197,7 @@ func (e *extents) admit(dst []float64, n, labels int) []float64 {
 	}
 	for _, k := range e.order {
 		for i := range n {
-			dst[i*labels+k+1] = e.shown(i, k, labels)
+			dst[i*labels+k+1] = e.shown(i, k)
 		}
 	}
 	return dst

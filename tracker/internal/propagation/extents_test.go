@@ -3,6 +3,7 @@ package propagation
 import (
 	"image"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/tracker/internal/trackstate"
@@ -29,8 +30,8 @@ func TestExtentsAreLaid(t *testing.T) {
 	for i := range p.N {
 		at := image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
 		f, b := share(front, i), share(behind, i)
-		if math.Abs(e.shown(i, 1, 4)-f) > 1e-9 || math.Abs(e.shown(i, 0, 4)-(1-f)*b) > 1e-9 {
-			t.Fatalf("superpixel %d: %g and %g; want %g and %g", i, e.shown(i, 1, 4), e.shown(i, 0, 4), f, (1-f)*b)
+		if math.Abs(e.shown(i, 1)-f) > 1e-9 || math.Abs(e.shown(i, 0)-(1-f)*b) > 1e-9 {
+			t.Fatalf("superpixel %d: %g and %g; want %g and %g", i, e.shown(i, 1), e.shown(i, 0), f, (1-f)*b)
 		}
 		if in := at.In(front.Inset(5)); in && f < 0.7 || !at.In(front.Inset(-12)) && f > 0.1 {
 			t.Errorf("superpixel %d at %v: %g", i, at, f)
@@ -47,13 +48,13 @@ func TestExtentsVote(t *testing.T) {
 		objects := append(tracked(misfit, box), Object{Object: &trackstate.Object{Area: 100}, Detection: &Detection{}})
 		var e extents
 		e.lay(p, objects)
-		v := votes{q: make([]float64, 3*p.N), support: make([]float64, p.N), reliable: make([]float64, p.N), candidate: make([]bool, 3*p.N), labels: 3}
+		can := listed(slices.Repeat([]bool{true}, 3*p.N), 3)
+		v := votes{q: make([]float64, 3*p.N), support: make([]float64, p.N), reliable: make([]float64, p.N), can: can, labels: 3}
 		for i := range p.N {
 			v.q[3*i], v.q[3*i+1], v.q[3*i+2] = 2, 4, 6
-			v.candidate[3*i], v.candidate[3*i+1], v.candidate[3*i+2] = true, true, true
 		}
 		e.vote(v, objects)
-		e.weigh(v.q, objects)
+		e.weigh(v, objects)
 		for i := range p.N {
 			row, at := v.q[3*i:3*i+3], image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
 			if want := misfit * boxVotes; v.support[i] != want || v.reliable[i] != want {
@@ -87,7 +88,7 @@ func TestTrackLostIsBehind(t *testing.T) {
 		for i := range p.N {
 			q[3*i+2] = 6
 		}
-		e.weigh(q, objects)
+		e.weigh(votes{q: q, can: listed(slices.Repeat([]bool{true}, 3*p.N), 3), labels: 3}, objects)
 		for i := range p.N {
 			at := image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
 			if in := at.In(box.Inset(4)); lost && in && (q[3*i+2] > 1.5 || q[3*i] < 0.5 || looks[i] > 0.25) {
@@ -110,8 +111,8 @@ func TestUnbox(t *testing.T) {
 		t.Fatalf("%d boxed, %d shares; want none and %d", len(b.Boxed), len(b.Shown), 2*p.N)
 	}
 	for i := range p.N {
-		if b.Shown[2*i] != 1 || b.Shown[2*i+1] != a.extents.shown(i, 0, 2) {
-			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, b.Shown[2*i:2*i+2], a.extents.shown(i, 0, 2))
+		if b.Shown[2*i] != 1 || b.Shown[2*i+1] != a.extents.shown(i, 0) {
+			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, b.Shown[2*i:2*i+2], a.extents.shown(i, 0))
 		}
 	}
 	b.Shown = nil

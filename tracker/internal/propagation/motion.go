@@ -13,10 +13,13 @@ import (
 // motion is how far each label has moved from a reference to a picture: one translation a
 // label, as in layered motion (Wang and Adelson, IEEE Trans. Image Processing 1994).
 type motion struct {
-	by     [][2]float32 // L, pixels
-	of     []int32      // labels of the reference's superpixels
-	dx, dy []float32    // of the label that is being estimated
+	by   [][2]float32 // L, pixels
+	of   []int32      // labels of the reference's superpixels
+	ways []ways       // L
 }
+
+// ways are those of a label's superpixels.
+type ways struct{ dx, dy []float32 }
 
 // fewest superpixels of which a median tells how their label moves.
 const fewest = 3
@@ -30,23 +33,28 @@ func (m *motion) estimate(matches []cosine.Match, k int, p *picture.Picture, r *
 		m.of[j] = labeling.Argmax(r.Soft[j*labels : (j+1)*labels])
 	}
 	m.by = scratch.Zero(m.by, labels)
-	for l := range labels {
-		m.dx, m.dy = m.dx[:0], m.dy[:0]
-		for i := range p.N {
-			likest := matches[i*k]
-			if likest.To < 0 || float64(likest.Cosine) < least || m.of[likest.To] != int32(l) {
-				continue
-			}
-			m.dx = append(m.dx, p.Centroid[2*i]-r.Centroid[2*likest.To])
-			m.dy = append(m.dy, p.Centroid[2*i+1]-r.Centroid[2*likest.To+1])
+	for len(m.ways) < labels {
+		m.ways = append(m.ways, ways{})
+	}
+	for l := range m.ways {
+		m.ways[l].dx, m.ways[l].dy = m.ways[l].dx[:0], m.ways[l].dy[:0]
+	}
+	for i := range p.N {
+		if likest := matches[i*k]; likest.To >= 0 && float64(likest.Cosine) >= least {
+			w := &m.ways[m.of[likest.To]]
+			w.dx = append(w.dx, p.Centroid[2*i]-r.Centroid[2*likest.To])
+			w.dy = append(w.dy, p.Centroid[2*i+1]-r.Centroid[2*likest.To+1])
 		}
-		if len(m.dx) < fewest {
+	}
+	for l := range labels {
+		w := &m.ways[l]
+		if len(w.dx) < fewest {
 			m.by[l] = m.by[0]
 			continue
 		}
-		slices.Sort(m.dx)
-		slices.Sort(m.dy)
-		m.by[l] = [2]float32{m.dx[len(m.dx)/2], m.dy[len(m.dy)/2]}
+		slices.Sort(w.dx)
+		slices.Sort(w.dy)
+		m.by[l] = [2]float32{w.dx[len(w.dx)/2], w.dy[len(w.dy)/2]}
 	}
 }
 

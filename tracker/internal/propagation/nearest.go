@@ -2,7 +2,6 @@ package propagation
 
 import (
 	"math"
-	"slices"
 
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -20,8 +19,8 @@ type place struct {
 type search struct {
 	slots   []int32   // of the superpixels that are looked up together
 	queries []float32 // their features
-	inside  []disc    // slots×places
-	boxes   []box     // of the places
+	inside  []disc    // boxes×slots
+	boxes   []box     // of the places where one of them is looked up
 	spans   [][2]int
 	cosines []float32
 }
@@ -29,20 +28,17 @@ type search struct {
 // disc is where a superpixel is looked for; without a radius, nowhere.
 type disc struct{ x, y, r2 float32 }
 
-// box holds the discs' centres of one place; empty where first > last.
+// box holds the discs' centres of one place.
 type box struct {
 	x0, y0, x1, y1 float64
 	radius         float64 // the largest
 	first, last    int     // cell rows of the reference
 }
 
-// Superpixels of together adjoining cells, and together at most, are looked up at once: what
+// Superpixels of one cell of the grid, and together at most, are looked up at once: what
 // is near to one is near to all, and products of many by many take half as long as those of
 // one. More of them have less in common.
-const (
-	togetherCells = 2
-	together      = 8
-)
+const together = 8
 
 // nearest sets dst, N×k and best first in each row, to the superpixels of ref that resemble
 // those of p most, of those within its radius, in pixels, of any of the places where p's are asked
@@ -101,27 +97,28 @@ func (s *search) gather(p, ref *picture.Picture, places []place, radii []float64
 	for _, slot := range s.slots {
 		s.queries = append(s.queries, p.UnitAt(int(slot))...)
 	}
-	n := len(places)
-	s.inside, s.boxes = scratch.Grow(s.inside, len(s.slots)*n), scratch.Grow(s.boxes, n)
+	s.inside, s.boxes = s.inside[:0], s.boxes[:0]
 	for at := range places {
 		place, b := &places[at], box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1), 0, 0, -1}
-		for q, slot := range s.slots {
+		for _, slot := range s.slots {
 			i := p.Grid.Order[slot]
-			s.inside[q*n+at] = disc{r2: -1}
 			if !place.asked[i] {
+				s.inside = append(s.inside, disc{r2: -1})
 				continue
 			}
 			x, y := p.Centroid[2*i]-place.dx, p.Centroid[2*i+1]-place.dy
-			s.inside[q*n+at] = disc{x, y, float32(radii[i] * radii[i])}
+			s.inside = append(s.inside, disc{x, y, float32(radii[i] * radii[i])})
 			b.radius = max(b.radius, radii[i])
 			b.x0, b.x1 = min(b.x0, float64(x)), max(b.x1, float64(x))
 			b.y0, b.y1 = min(b.y0, float64(y)), max(b.y1, float64(y))
 		}
-		if b.x0 <= b.x1 {
-			b.first, _ = ref.Grid.CellRows(b.y0, b.radius)
-			_, b.last = ref.Grid.CellRows(b.y1, b.radius)
+		if b.x0 > b.x1 { // nobody is looked up there
+			s.inside = s.inside[:len(s.boxes)*len(s.slots)]
+			continue
 		}
-		s.boxes[at] = b
+		b.first, _ = ref.Grid.CellRows(b.y0, b.radius)
+		_, b.last = ref.Grid.CellRows(b.y1, b.radius)
+		s.boxes = append(s.boxes, b)
 	}
 }
 
@@ -130,9 +127,6 @@ func (s *search) gather(p, ref *picture.Picture, places []place, radii []float64
 func (s *search) rows() (first, last, middle int) {
 	first, last = math.MaxInt, -1
 	for _, b := range s.boxes {
-		if b.first > b.last {
-			continue
-		}
 		if last < 0 {
 			middle = (b.first + b.last) / 2
 		}
@@ -144,7 +138,7 @@ func (s *search) rows() (first, last, middle int) {
 // lookUpRow compares s.slots with what is in one cell row of ref.
 func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k, d int) {
 	s.findSpans(ref, row)
-	m, n := len(s.slots), len(s.boxes)
+	m := len(s.slots)
 	for _, span := range s.spans {
 		from, to := span[0], span[1]
 		wide := min(ref.N-from, (to-from+3)&^3) // vector code does four at a time
@@ -155,12 +149,8 @@ func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k, 
 			best := dst[i*k : (i+1)*k]
 			least := best[k-1].Cosine
 			for at, c := range s.cosines[q*wide : q*wide+to-from] {
-				if c <= least {
-					continue
-				}
-				j := ref.Grid.Order[from+at]
-				if within(s.inside[q*n:(q+1)*n], ref.Centroid[2*j], ref.Centroid[2*j+1]) {
-					cosine.Insert(best, cosine.Match{To: j, Cosine: c})
+				if c > least && s.within(q, (*[2]float32)(ref.Grid.Centroid[2*(from+at):])) {
+					cosine.Insert(best, cosine.Match{To: ref.Grid.Order[from+at], Cosine: c})
 					least = best[k-1].Cosine
 				}
 			}
@@ -168,14 +158,15 @@ func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k, 
 	}
 }
 
-// within tells whether any of the discs, of which there is one at least, holds a point.
-func within(discs []disc, x, y float32) bool {
-	return discs[0].holds(x, y) || len(discs) > 1 && slices.ContainsFunc(discs[1:], func(d disc) bool { return d.holds(x, y) })
-}
-
-func (d *disc) holds(x, y float32) bool {
-	dx, dy := x-d.x, y-d.y
-	return dx*dx+dy*dy <= d.r2
+// within tells whether a point is in a disc of s.slots[q].
+func (s *search) within(q int, at *[2]float32) bool {
+	for ; q < len(s.inside); q += len(s.slots) {
+		d := &s.inside[q]
+		if dx, dy := at[0]-d.x, at[1]-d.y; dx*dx+dy*dy <= d.r2 {
+			return true
+		}
+	}
+	return false
 }
 
 // findSpans sets s.spans to the runs of ref's slots in one cell row that hold what is in any

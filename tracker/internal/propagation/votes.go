@@ -11,9 +11,8 @@ const CorrectedWeight = 40
 type votes struct {
 	q                 []float64 // N×L: votes for the labels
 	support, reliable []float64 // N: their weights' sum, and its trusted part
-	candidate         []bool    // N×L: which labels are heard at all
+	can               *sparse   // which labels are heard at all beside the background
 	labels            int
-	heard             []int32 // of one superpixel
 }
 
 // add adds the soft labels of the matched superpixels of r: each match counts its weight,
@@ -26,13 +25,7 @@ func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Referen
 		if matches[i*k].To < 0 {
 			continue
 		}
-		row, rest := v.q[i*v.labels:(i+1)*v.labels], 0.0
-		v.heard = v.heard[:0]
-		for l, can := range v.candidate[i*v.labels : (i+1)*v.labels] {
-			if can {
-				v.heard = append(v.heard, int32(l))
-			}
-		}
+		row, rest, can := v.q[i*v.labels:(i+1)*v.labels], 0.0, v.can.of(int32(i))
 		for c, m := range matches[i*k : (i+1)*k] {
 			if m.To < 0 {
 				break
@@ -43,10 +36,10 @@ func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Referen
 			}
 			soft := r.Soft[int(m.To)*v.labels : int(m.To+1)*v.labels]
 			trusted := w * r.Trust[m.To]
-			heard := 0.0
-			for _, l := range v.heard {
+			heard := soft[0]
+			for _, l := range can {
 				heard += soft[l]
-				if l > 0 && r.Knows(int(l)) {
+				if r.Knows(int(l)) {
 					row[l] += trusted * soft[l]
 				}
 			}
@@ -54,16 +47,16 @@ func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Referen
 			v.reliable[i] += trusted * heard
 			rest += trusted * soft[0]
 		}
-		r.divide(row, rest)
+		r.divide(row, can, rest)
 	}
 }
 
-// divide adds rest to label 0 and the labels r says nothing of, in proportion to what
-// they have.
-func (r *Reference) divide(row []float64, rest float64) {
+// divide adds rest to label 0 and those that can be that r says nothing of, in proportion to
+// what they have.
+func (r *Reference) divide(row []float64, can []int32, rest float64) {
 	has := row[0]
-	for l := range row {
-		if !r.Knows(l) {
+	for _, l := range can {
+		if !r.Knows(int(l)) {
 			has += row[l]
 		}
 	}
@@ -71,8 +64,9 @@ func (r *Reference) divide(row []float64, rest float64) {
 		row[0] += rest
 		return
 	}
-	for l := range row {
-		if l == 0 || !r.Knows(l) {
+	row[0] += rest * row[0] / has
+	for _, l := range can {
+		if !r.Knows(int(l)) {
 			row[l] += rest * row[l] / has
 		}
 	}
@@ -80,25 +74,28 @@ func (r *Reference) divide(row []float64, rest float64) {
 
 // normalise makes every row of q sum to 1. A row without votes becomes uniform, but
 // certain background if it was not asked.
-func normalise(q []float64, asked []bool, labels int) {
-	for i := 0; i < len(q); i += labels {
-		row, sum := q[i:i+labels], 0.0
-		if !asked[i/labels] {
-			clear(row)
+func (v *votes) normalise(asked []bool) {
+	for i := range int32(len(asked)) {
+		row, can := v.q[int(i)*v.labels:][:v.labels], v.can.of(i)
+		sum := row[0]
+		for _, l := range can {
+			sum += row[l]
+		}
+		switch {
+		case !asked[i]:
 			row[0] = 1
-			continue
-		}
-		for _, v := range row {
-			sum += v
-		}
-		if sum <= 0 {
-			for l := range row {
-				row[l] = 1 / float64(labels)
+			for _, l := range can {
+				row[l] = 0
 			}
-			continue
-		}
-		for l := range row {
-			row[l] /= sum
+		case sum <= 0:
+			for l := range row {
+				row[l] = 1 / float64(v.labels)
+			}
+		default:
+			row[0] /= sum
+			for _, l := range can {
+				row[l] /= sum
+			}
 		}
 	}
 }

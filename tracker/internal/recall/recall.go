@@ -122,7 +122,9 @@ func (r *Recall) Learn(p *picture.Picture, y []int32, objects []propagation.Obje
 		return
 	}
 	r.learn(p, func(i int32) bool {
-		return y[i] == 0 && !slices.ContainsFunc(objects, func(o propagation.Object) bool { return o.Sought() && o.Suspect[i] })
+		return y[i] == 0 && !slices.ContainsFunc(objects, func(o propagation.Object) bool {
+			return o.Sought() && len(o.Suspect) > 0 && o.Suspect[i] // nobody looked for what was confirmed before this picture
+		})
 	})
 }
 
@@ -154,10 +156,11 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 // anywhere unless enough of it is likely; one that is confirmed has none.
 func (r *Recall) Detect(p *picture.Picture, objects []propagation.Object, annotated []*Sighting) {
 	for k, o := range objects {
-		o.Probability, o.Suspect = scratch.Zero(o.Probability, p.N), scratch.Zero(o.Suspect, p.N)
 		if o.Confirmed() {
+			o.Probability, o.Suspect = o.Probability[:0], o.Suspect[:0]
 			continue
 		}
+		o.Probability, o.Suspect = scratch.Zero(o.Probability, p.N), scratch.Zero(o.Suspect, p.N)
 		r.gatherLooks(k+1, 1+len(objects), p.UnitDim(), annotated)
 		most := 0.0
 		for size := range r.sizes() {

@@ -125,8 +125,12 @@ func TestDetect(t *testing.T) {
 		r.scales.Units = r.scales.Units[:0]
 		found := propagation.Detection{Probability: []float64{7}}
 		r.Detect(tt.p, []propagation.Object{{Object: &tt.o, Detection: &found}}, []*Sighting{v})
-		if len(found.Probability) != tt.p.N || len(found.Suspect) != tt.p.N {
-			t.Fatalf("%s: %d probabilities; want %d", tt.name, len(found.Probability), tt.p.N)
+		want := tt.p.N
+		if tt.o.Confirmed() {
+			want = 0
+		}
+		if len(found.Probability) != want || len(found.Suspect) != want {
+			t.Fatalf("%s: %d probabilities; want %d", tt.name, len(found.Probability), want)
 		}
 		for i, p := range found.Probability {
 			if want := tt.there && v.Soft[2*i+1] == 1; want != (p > 0.5) || p < 0 || p >= 1 || p > 0 && p < leastProbability {
@@ -271,7 +275,7 @@ func TestLearn(t *testing.T) {
 	if rows := r.background[0]; len(rows) != ((background+1)/2+1)*d || !slices.Equal(rows[len(rows)-d:], v.UnitAt(slot)) {
 		t.Errorf("%d rows; want one more, that of superpixel 17", len(rows)/d)
 	}
-	clear(object.Suspect)
+	object.Suspect = nil // it was confirmed until now
 	for range 400 {
 		r.Learn(v.Picture, y, []propagation.Object{object}, 1)
 	}

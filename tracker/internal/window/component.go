@@ -1,7 +1,6 @@
 package window
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +16,8 @@ type part struct {
 	objects []int32 // labels, ascending
 	rows    []int32 // R superpixels, ascending
 	x       []float32
-	block   kernel.Block
+	block   kernel.Block // of x; of nothing before filled
+	filled  bool
 	graph   mrf.Potts
 	outward []float64 // R: the weights of its edges to superpixels that are not in the part
 	idle    int       // solves since it was used
@@ -50,30 +50,46 @@ func (f *Frame) part(objects []int32, labels int) (*part, error) {
 
 // reset makes c that part of f.
 func (c *part) reset(f *Frame, objects []int32, labels int) error {
-	c.objects, c.rows, c.x = append(c.objects[:0], objects...), c.rows[:0], c.x[:0]
-	f.local = scratch.Grow(f.local, f.p.N)
-	d := f.p.Dim + 1
+	c.objects, c.rows, c.filled = append(c.objects[:0], objects...), c.rows[:0], false
+	for len(f.local) < f.p.N {
+		f.local = append(f.local, -1)
+	}
 	for i := range f.p.N {
-		f.local[i] = -1
 		if f.may(i, objects, labels) {
 			f.local[i] = int32(len(c.rows))
 			c.rows = append(c.rows, int32(i))
-			c.x = append(c.x, f.p.Rows[i*d:(i+1)*d]...)
 		}
 	}
 	c.outward = scratch.Zero(c.outward, len(c.rows))
 	f.edges = f.edges[:0]
-	for _, e := range f.p.Edges {
-		switch i, j := f.local[e.I], f.local[e.J]; {
-		case i >= 0 && j >= 0:
-			f.edges = append(f.edges, mrf.Edge{I: i, J: j, W: e.W})
-		case i >= 0:
-			c.outward[i] += e.W
-		case j >= 0:
-			c.outward[j] += e.W
+	for r, i := range c.rows {
+		edges := f.p.Touching.EdgesOf(i)
+		for k, j := range f.p.Touching.Of(i) {
+			if local, e := f.local[j], f.p.Edges[edges[k]]; local < 0 {
+				c.outward[r] += e.W
+			} else if e.I == i {
+				f.edges = append(f.edges, mrf.Edge{I: int32(r), J: local, W: e.W})
+			}
 		}
 	}
-	return errors.Join(c.block.Reset32(c.x, len(c.rows), d), c.graph.Reset(len(c.rows), c.labels(), f.edges))
+	for _, i := range c.rows {
+		f.local[i] = -1
+	}
+	return c.graph.Reset(len(c.rows), c.labels(), f.edges)
+}
+
+// fill makes the block, which is not needed where nothing is estimated.
+func (c *part) fill(f *Frame) error {
+	if c.filled {
+		return nil
+	}
+	d := f.p.Dim + 1
+	c.x = c.x[:0]
+	for _, i := range c.rows {
+		c.x = append(c.x, f.p.Rows[int(i)*d:int(i+1)*d]...)
+	}
+	c.filled = true
+	return c.block.Reset32(c.x, len(c.rows), d)
 }
 
 // may tells whether superpixel i may be one of the objects.
@@ -82,7 +98,12 @@ func (f *Frame) may(i int, objects []int32, labels int) bool {
 		return true
 	}
 	near := f.Belief.Near[i*labels : (i+1)*labels]
-	return slices.ContainsFunc(objects, func(l int32) bool { return near[l] })
+	for _, l := range objects {
+		if near[l] {
+			return true
+		}
+	}
+	return false
 }
 
 // boxed tells whether a box says where a label's object is. Nothing is estimated of it then.
@@ -104,13 +125,12 @@ func (f *Frame) forget() {
 // believe writes what f takes superpixel i for to q, by c's labels.
 func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
 	row := f.Belief.Q[int(i)*labels:][:labels]
+	for k, l := range c.objects {
+		q[k+1] = row[l]
+	}
 	q[0] = row[0]
-	k := 0
 	for l, v := range row[1:] {
-		if k < len(c.objects) && int(c.objects[k]) == l+1 {
-			k++
-			q[k] = v
-		} else {
+		if v != 0 && !slices.Contains(c.objects, int32(l+1)) {
 			q[0] += v
 		}
 	}
@@ -178,23 +198,26 @@ func (w *Window) split(f *Frame, labels int, without []bool) {
 		}
 		return l
 	}
+	left := func(l int32) bool { return int(l) < len(without) && without[l] }
 	for i := range f.p.N {
 		first := int32(0)
-		for l := int32(1); int(l) < labels; l++ {
-			if int(l) < len(without) && without[l] {
+		for k, q := range f.Belief.Q[i*labels+1 : (i+1)*labels] {
+			l := int32(k + 1)
+			if q <= 0 || left(l) {
 				continue
 			}
-			at := i*labels + int(l)
-			likely := f.Belief.Q[at] > 0
-			w.there[l] = w.there[l] || likely || len(f.Belief.Near) == 0 || f.Belief.Near[at]
-			switch {
-			case !likely:
-			case first == 0:
+			w.there[l] = true
+			if first == 0 {
 				first = root(l)
-			default:
-				a, b := min(first, root(l)), max(first, root(l))
-				w.joined[b], first = a, a
+				continue
 			}
+			a, b := min(first, root(l)), max(first, root(l))
+			w.joined[b], first = a, a
+		}
+	}
+	for l := int32(1); int(l) < labels; l++ {
+		for at := int(l); !w.there[l] && !left(l) && at < f.p.N*labels; at += labels {
+			w.there[l] = len(f.Belief.Near) == 0 || f.Belief.Near[at]
 		}
 	}
 	w.objects, w.ends = w.objects[:0], w.ends[:0]

@@ -275,6 +275,9 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 		if err != nil {
 			return err
 		}
+		if err := c.fill(f); err != nil {
+			return fmt.Errorf("window: %w", err)
+		}
 		w.parts, w.blocks, w.graphs = append(w.parts, c), append(w.blocks, &c.block), append(w.graphs, &c.graph)
 		for _, i := range c.rows {
 			w.state.Y, w.omega = append(w.state.Y, c.label(f.y[i])), append(w.omega, f.omega[i])

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
@@ -472,11 +471,17 @@ func partOf(t *testing.T, f *Frame, labels int, objects ...int32) *part {
 func TestGraphFollowsThePicture(t *testing.T) {
 	frames, truth := made(t, 1)
 	f := frames[0]
-	other := *f.p
-	other.Edges = []mrf.Edge{{I: 0, J: int32(4*cols + 4), W: 7}}
+	s := scenetest.Squares(1, cols, rows, nil)
+	s.Edges = []features.Edge{{I: 0, J: 4*cols + 4, Length: scenetest.Side}}
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	other := pool.Make(s, projection, 7)
 	y := slices.Clone(truth)
 	before, _ := partOf(t, f, labels, 1).graph.Energy(y)
-	f.Reset(&other, labels)
+	f.Reset(other, labels)
 	if got, _ := partOf(t, f, labels, 1).graph.Energy(y); got != 7 || before == 7 {
 		t.Errorf("the energy is %g, in another picture %g; want 7 in that", before, got)
 	}
