@@ -26,13 +26,12 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-// python is the interpreter that `make examples-test` gave the modules of
-// requirements.txt.
+// python is the interpreter that `make clients` gave the package and its modules.
 func python(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(harness.Root(t), "bin", "examples", "bin", "python")
+	path := filepath.Join(harness.Root(t), "bin", "clients", "bin", "python")
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; make examples-test makes it", err)
+		t.Fatalf("%v; make clients makes it", err)
 	}
 	return path
 }
@@ -43,6 +42,27 @@ func TestPython(t *testing.T) {
 
 func TestJavaScript(t *testing.T) {
 	checkSubscriber(t, folder+"subscribe-js", "node", "subscribe.mjs")
+}
+
+// The packages' own tests, at one demo one after the other: both mark an object of the same id.
+func TestClients(t *testing.T) {
+	demo := harness.Demo(t, "--by-hand", "--superpixels", "500")
+	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, folder, program, args string }{
+		{"Python", "clients/python/tests", python(t), "-m unittest -v test_segd"},
+		{"JavaScript", "clients/js", "node", "--test test/segd.test.js"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), tt.program, strings.Fields(tt.args)...)
+			cmd.Dir = filepath.Join(harness.Root(t), tt.folder)
+			cmd.Env = append(os.Environ(), "SEGD_NATS_URL="+demo.NATS)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
 }
 
 // coco is a mask as pycocotools is to see it.
