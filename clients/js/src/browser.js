@@ -1,7 +1,7 @@
 import { wsconnect } from "@nats-io/nats-core";
 import { Client, login } from "./client.js";
 
-export { Client, NotServed, Refused } from "./client.js";
+export { Client, NotPermitted, NotServed, Refused } from "./client.js";
 export { mask, runs } from "./mask.js";
 export * from "./segd_pb.js";
 

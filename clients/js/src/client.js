@@ -1,5 +1,5 @@
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
-import { headers, NoRespondersError, RequestError } from "@nats-io/nats-core";
+import { headers, NoRespondersError, PermissionViolationError, RequestError } from "@nats-io/nats-core";
 import {
   AnnotatedSchema, EventSchema, MaskFrameSchema, ObjectListSchema, ObjectSchema, StatusSchema,
 } from "./segd_pb.js";
@@ -26,6 +26,15 @@ export class NotServed extends Error {
   constructor(message) {
     super(message);
     this.name = "NotServed";
+  }
+}
+
+/** The NATS server does not let this user ask. */
+export class NotPermitted extends Error {
+  /** @param {string} message */
+  constructor(message) {
+    super(message);
+    this.name = "NotPermitted";
   }
 }
 
@@ -187,13 +196,15 @@ export class Client {
     const asks = headers();
     asks.set("Content-Type", kind);
     asks.set("Accept", protobuf);
+    const subject = `segd.v1.${this.site}.${camera}.${what}`;
     let reply;
     try {
-      reply = await this.connection.request(`segd.v1.${this.site}.${camera}.${what}`, payload, { timeout: this.timeout, headers: asks });
+      reply = await this.connection.request(subject, payload, { timeout: this.timeout, headers: asks });
     } catch (error) {
       if (error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders())) {
         throw new NotServed(`no segd of site ${this.site} serves camera ${camera}`);
       }
+      if (error instanceof Error && error.cause instanceof PermissionViolationError) throw new NotPermitted(`this NATS user may not ask for ${subject}`);
       throw error;
     }
     const code = reply.headers?.get("Nats-Service-Error-Code");

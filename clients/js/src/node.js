@@ -1,7 +1,7 @@
 import { connect as dial } from "@nats-io/transport-node";
 import { Client, login } from "./client.js";
 
-export { Client, NotServed, Refused } from "./client.js";
+export { Client, NotPermitted, NotServed, Refused } from "./client.js";
 export { mask, runs } from "./mask.js";
 export * from "./segd_pb.js";
 

@@ -10,7 +10,7 @@ Messages are those of segd.proto; docs/bus.md of segd has their fields.
 
 from importlib.metadata import version
 
-from .client import Client, NotServed, Refused, connect
+from .client import Client, NotPermitted, NotServed, Refused, connect
 from .mask import mask, runs
 from .segd_pb2 import Annotated, CaptureClock, Direction, Event, EventKind, MaskFrame, Object, ObjectList, State, Status
 
@@ -23,6 +23,7 @@ __all__ = [
     "Event",
     "EventKind",
     "MaskFrame",
+    "NotPermitted",
     "NotServed",
     "Object",
     "ObjectList",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -41,6 +42,10 @@ class NotServed(Exception):
     """No segd answers for the camera."""
 
 
+class NotPermitted(Exception):
+    """The NATS server does not let this user ask."""
+
+
 def _decode(msg: Msg, message: M) -> M:
     """Reads a message into one of its type. Raises ValueError if it is none."""
     kind, _, parameters = (msg.headers or {}).get("Content-Type", PROTOBUF).partition(";")
@@ -70,6 +75,7 @@ class Client:
         self.timeout = timeout
         self.bad = 0
         self.dropped = 0
+        self._asking: dict[asyncio.Future[None], str] = {}  # each is done when the server denies its subject
 
     def masks(self, camera: str = "*") -> AsyncIterator[MaskFrame]:
         """Yields every frame's masks, of a camera or of all."""
@@ -133,10 +139,20 @@ class Client:
 
     async def _ask(self, camera: str, what: str, payload: bytes, kind: str = JSON) -> Msg:
         headers = {"Content-Type": kind, "Accept": PROTOBUF}
+        subject = f"segd.v1.{self.site}.{camera}.{what}"
+        denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking[denied] = subject
+        asked = asyncio.ensure_future(self.connection.request(subject, payload, timeout=self.timeout, headers=headers))
         try:
-            reply = await self.connection.request(f"segd.v1.{self.site}.{camera}.{what}", payload, timeout=self.timeout, headers=headers)
+            await asyncio.wait((asked, denied), return_when=asyncio.FIRST_COMPLETED)
+            if denied.done():
+                raise NotPermitted(f"this NATS user may not ask for {subject}")
+            reply = await asked
         except nats.errors.NoRespondersError:
             raise NotServed(f"no segd of site {self.site} serves camera {camera}") from None
+        finally:
+            del self._asking[denied]
+            asked.cancel()
         answer = reply.headers or {}
         if code := answer.get("Nats-Service-Error-Code"):
             raise Refused(int(code), reply.data.decode(errors="replace") or answer.get("Nats-Service-Error", ""))
@@ -155,6 +171,11 @@ async def connect(
     client: Client | None = None
 
     async def complain(err: Exception) -> None:
+        text = str(err).lower()  # as nats-py has the server's
+        if client is not None and "permissions violation for publish" in text:
+            for denied, subject in client._asking.items():
+                if f'"{subject.lower()}"' in text and not denied.done():
+                    denied.set_result(None)
         if isinstance(err, nats.errors.SlowConsumerError) and client is not None:
             client.dropped += 1
             if client.dropped & (client.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th …
