@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test examples-test mqtt-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test clients examples-test mqtt-test proxy-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,14 +99,16 @@ api-test: build ## requests made from openapi.json against a running demo (schem
 	@bin/apitest/bin/pip install --quiet --disable-pip-version-check -r e2e/api/requirements.txt
 	$(E2E) -timeout 30m ./api $(APITEST)
 
-# Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
-examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
-	@scripts/setup examples
+# EXAMPLES="-run TestPython" is passed on.
+clients: ## the packages for subscribers in Python and JavaScript, in dist/; them and the examples at a demo
+	@scripts/setup clients
 	@$(MAKE) --no-print-directory build
-	@python3 -m venv bin/examples
-	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
-	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@scripts/clients "$(VERSION)"
+	@bin/clients/bin/python -m unittest discover -q -s clients/python/tests -p test_mask.py
+	@cd clients/js && node --test test/mask.test.js
 	$(E2E) -timeout 20m ./examples $(EXAMPLES)
+
+examples-test: clients ## the same
 
 # Python's modules go to bin/onvif.
 onvif-test: ## segd finds cameras of others: ipycam, and devices by WSDiscovery
@@ -123,6 +125,12 @@ mqtt-test: ## MQTT at Debian's Mosquitto; the discovery by Home Assistant's own 
 	@python3 -m venv bin/mqtt
 	@bin/mqtt/bin/pip install --quiet --disable-pip-version-check --no-deps -r e2e/mqtt/requirements.txt
 	$(E2E) -timeout 20m ./mqtt $(MQTTTEST)
+
+# PROXYTEST="-run TestProxy/Caddy" is passed on.
+proxy-test: ## the page, the API and a publisher below a path of nginx and Caddy, as docs/operations.md has them
+	@scripts/setup proxy
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 20m ./proxy $(PROXYTEST)
 
 # COMMANDS="-run TestCommands/watch" is passed on.
 commands-test: ## run the commands that README.md and docs/ name, as scripts

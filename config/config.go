@@ -58,6 +58,9 @@ type HTTP struct {
 	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
 	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	// BasePath is the path below which a proxy has all that is served here, such as /segd. It is served at / as well,
+	// for proxies that cut the path off and for who comes without one. Default none.
+	BasePath string `yaml:"base_path"`
 	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
 	// camera, as has each client that follows events. Who has ViewerToken and who has
 	// Token are counted apart, and each may have as many. Default 64.

@@ -60,6 +60,7 @@ func (d *decoder) validate(c *Config) {
 			d.bad(fmt.Sprintf("http.trusted_proxies[%d]", i), "%q; accepted: an IP address or a network such as 10.0.0.0/8, not all there are", clip(text))
 		}
 	}
+	d.basePath(c.HTTP.BasePath)
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
@@ -86,6 +87,26 @@ func (d *decoder) listen(section, addr, token string, users bool) {
 			addr, section, addr[strings.LastIndexByte(addr, ':')+1:])
 	}
 	d.secret(section+".token", token)
+}
+
+// basePathForm is one or more names, none of which begins with a dot.
+var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+
+// served are the first names of what segd serves at /. Below one of them it could not tell /NAME/x from /x.
+var served = []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whip"}
+
+func (d *decoder) basePath(path string) {
+	const key = "http.base_path"
+	if path == "" {
+		return
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch {
+	case !basePathForm.MatchString(path):
+		d.bad(key, "%q; accepted: names of [A-Za-z0-9._~-], each after a slash and without a dot at its beginning, such as /segd", clip(path))
+	case slices.Contains(served, first):
+		d.bad(key, "%q; accepted: such as /segd/%s: segd itself has something at /%s", clip(path), first, first)
+	}
 }
 
 func (d *decoder) secret(path, token string) {

@@ -1,6 +1,4 @@
 // Package examples holds subscribers to segd's masks in Go, Python and JavaScript,
 // each in a folder that can be copied. Tests in e2e/examples run them: `make test` the
-// one in Go, and `make examples-test`, which installs Python's and Node's modules, all.
+// one in Go, and `make clients`, which builds and installs the packages of the others, all.
 package examples
-
-//go:generate protoc -I ../bus/segdv1 --python_out=subscribe-python segd.proto

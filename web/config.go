@@ -43,6 +43,9 @@ type Config struct {
 	// TrustedProxies are believed when they say, by X-Forwarded-For and
 	// X-Forwarded-Proto, whose request they pass on. None: nobody is.
 	TrustedProxies []netip.Prefix
+	// BasePath is the path below which a proxy has all this, such as /segd; it is served at / as well. Where an answer
+	// leads to is below it, as is the cookie. Package config says what it may be. Empty: none.
+	BasePath string
 	// WHIP takes publishers in on /whip/CAMERA, and the page for publishing is served
 	// on /publish/CAMERA. Nil: both are 404.
 	WHIP http.Handler

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,6 +55,7 @@ type gate struct {
 	limits   *limit.Limiter[allowance]
 	operator *credentials       // digests: of equal length, so comparing tells nothing of it
 	open     bool               // no token is set
+	root     string             // the path at which browsers find the page, without a slash at the end unless it is all
 	viewer   *credentials       // nil: none is set
 	publish  *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
 }
@@ -70,6 +72,7 @@ func newGate(cfg Config) *gate {
 		limits:   limit.New[allowance](),
 		operator: newCredentials(cfg.Token),
 		open:     cfg.Token == "",
+		root:     cmp.Or(cfg.BasePath, "/"),
 	}
 	if cfg.ViewerToken != "" {
 		g.viewer = newCredentials(cfg.ViewerToken)
@@ -221,7 +224,7 @@ func (g *gate) page(index asset) http.HandlerFunc {
 		token := r.URL.Query().Get("token")
 		switch {
 		case token != "" && !g.open && g.byToken(token) != nobody:
-			setSession(w, r, token)
+			g.setSession(w, r, token)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		case token != "" && !g.open && !g.spend(w, r, nobody, costFailed):
 		case g.role(r) == nobody:
@@ -240,7 +243,7 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 	case g.open:
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	case g.byToken(token) != nobody:
-		setSession(w, r, token)
+		g.setSession(w, r, token)
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	case g.spend(w, r, nobody, costFailed):
 		http.Redirect(w, r, "/login#failed", http.StatusSeeOther)
@@ -249,9 +252,9 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 
 // setSession uses Lax and not Strict: Strict would be held back on the redirect
 // that follows a link with ?token= from a terminal or a chat.
-func setSession(w http.ResponseWriter, r *http.Request, token string) {
+func (g *gate) setSession(w http.ResponseWriter, r *http.Request, token string) {
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: sessionOf(token), Path: "/", MaxAge: cookieMaxAge,
+		Name: cookieName, Value: sessionOf(token), Path: g.root, MaxAge: cookieMaxAge,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: bySecure(r),
 	})
 }

@@ -76,7 +76,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	mux := s.routes(assets)
 	s.inner = s.recovering(mux)
-	s.handler = withSecurityHeaders(s.tls != nil, s.recovering(proxies(cfg.TrustedProxies).resolve(s.gate.checkHost(mux))))
+	s.handler = withSecurityHeaders(s.tls != nil, below(cfg.BasePath, s.recovering(proxies(cfg.TrustedProxies).resolve(s.gate.checkHost(mux)))))
 	return s, nil
 }
 
@@ -171,10 +171,11 @@ func (s *Server) URL() string {
 	if s.listener != nil {
 		addr = s.listener.Addr().String()
 	}
+	scheme := "http://"
 	if s.tls != nil {
-		return "https://" + addr + "/"
+		scheme = "https://"
 	}
-	return "http://" + addr + "/"
+	return scheme + addr + s.cfg.BasePath + "/"
 }
 
 // Run serves until ctx ends, and then returns nil once every connection is

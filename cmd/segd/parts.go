@@ -36,7 +36,7 @@ func (d *daemon) openWeb() (err error) {
 		Ready:   d.ready, Alive: d.alive, Commands: d.cameras.Commands(), Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
-		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
+		TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
 	}
 	if cfg.Fleet.On() {
 		page.Fleet = fleetCommands{d}

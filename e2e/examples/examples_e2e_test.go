@@ -26,13 +26,12 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-// python is the interpreter that `make examples-test` gave the modules of
-// requirements.txt.
+// python is the interpreter that `make clients` gave the package and its modules.
 func python(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(harness.Root(t), "bin", "examples", "bin", "python")
+	path := filepath.Join(harness.Root(t), "bin", "clients", "bin", "python")
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; make examples-test makes it", err)
+		t.Fatalf("%v; make clients makes it", err)
 	}
 	return path
 }
@@ -43,6 +42,43 @@ func TestPython(t *testing.T) {
 
 func TestJavaScript(t *testing.T) {
 	checkSubscriber(t, folder+"subscribe-js", "node", "subscribe.mjs")
+}
+
+// packages are those for subscribers, and how to run one of their own tests.
+var packages = []struct {
+	name, folder, test string
+	program            func(*testing.T) string
+	args               []string
+}{
+	{"Python", "clients/python/tests", "test_%s", python, []string{"-m", "unittest", "-v"}},
+	{"JavaScript", "clients/js", "test/%s.test.js", func(*testing.T) string { return "node" }, []string{"--test"}},
+}
+
+// testPackages runs the test of that name at a NATS server, of one package after the other.
+func testPackages(t *testing.T, name, server string) {
+	for _, p := range packages {
+		t.Run(p.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), p.program(t), append(slices.Clone(p.args), fmt.Sprintf(p.test, name))...)
+			cmd.Dir = filepath.Join(harness.Root(t), p.folder)
+			cmd.Env = append(os.Environ(), "SEGD_NATS_URL="+server)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestClients(t *testing.T) {
+	demo := harness.Demo(t, "--by-hand", "--superpixels", "500")
+	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
+		t.Fatal(err)
+	}
+	testPackages(t, "segd", demo.NATS)
+}
+
+// Whoever may only subscribe is told so at once when they ask something.
+func TestDenied(t *testing.T) {
+	testPackages(t, "denied", openBus(t, false).subscriber)
 }
 
 // coco is a mask as pycocotools is to see it.

@@ -145,23 +145,36 @@ func (s *subscriber) next(t *testing.T) line {
 	panic("unreachable")
 }
 
+// server is a Bus, and its URL with the name and password of a subscriber.
+type server struct {
+	*bus.Bus
+	subscriber string
+}
+
+// openBus opens one that ends with the test.
+func openBus(t *testing.T, json bool) server {
+	t.Helper()
+	user := bus.User{Name: "wall", Password: "0123456789abcdef", Role: bus.Subscriber}
+	b, err := bus.Open(t.Context(), bus.Config{JSON: json, Embedded: bus.Embedded{Users: []bus.User{user}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server{b, strings.Replace(b.URL(), "://", "://"+url.UserPassword(user.Name, user.Password).String()+"@", 1)}
+}
+
 // checkSubscriber runs a program, to whose arguments the server's URL is added,
 // and a subscriber's user and password, against a server with masks of every kind, as protobuf and as JSON.
 func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 	for _, json := range []bool{false, true} {
 		t.Run(map[bool]string{false: "protobuf", true: "JSON"}[json], func(t *testing.T) {
-			user := bus.User{Name: "wall", Password: "0123456789abcdef", Role: bus.Subscriber}
-			b, err := bus.Open(t.Context(), bus.Config{JSON: json, Embedded: bus.Embedded{Users: []bus.User{user}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := b.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			s := subscribe(t, dir, name, append(args, strings.Replace(b.URL(), "://", "://"+url.UserPassword(user.Name, user.Password).String()+"@", 1))...)
-			greet(t, b, s)
+			b := openBus(t, json)
+			s := subscribe(t, dir, name, append(args, b.subscriber)...)
+			greet(t, b.Bus, s)
 			frames, want := madeFrames()
 			for _, f := range frames {
 				if err := b.PublishMask(f); err != nil {

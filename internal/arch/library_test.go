@@ -83,3 +83,18 @@ func TestLibrariesAreLight(t *testing.T) {
 		t.Errorf("downloaded %v; want %v", downloaded, want)
 	}
 }
+
+// A program that subscribes by package bus builds without C: it needs neither OpenCV nor FFmpeg.
+func TestSubscribersNeedNoC(t *testing.T) {
+	withC := func(packages ...string) string {
+		t.Helper()
+		list := []string{"list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}"}
+		return strings.TrimSpace(goTool(t, "../..", []string{"CGO_ENABLED=1"}, append(list, packages...)...))
+	}
+	if c := withC("./bus", "./mask", "./examples/subscribe-go"); c != "" {
+		t.Errorf("a subscriber is built of C code of\n%s", c)
+	}
+	if c := withC("./features/dnn"); c == "" {
+		t.Error("no C code is found where there is some")
+	}
+}

@@ -79,7 +79,7 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 		list = append(list, trial{"mqtt", func() (string, error) { return "", mqtt.Try(ctx, configured.MQTT(cfg, nil)) }})
 	}
 	for _, cam := range cfg.Cameras {
-		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cam) }})
+		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cfg.HTTP.BasePath, cam) }})
 	}
 	return list
 }
@@ -176,7 +176,7 @@ func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 	return ": " + bus.Redact(cfg.NATS.URL), nil
 }
 
-func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
+func checkCamera(ctx context.Context, base string, cam config.Camera) (string, error) {
 	detail := ""
 	if cam.Annotation != "" {
 		a, err := configured.ReadAnnotation(ctx, cam.Annotation)
@@ -189,7 +189,7 @@ func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 		}
 	}
 	if cam.Published() { // nothing to be asked: it comes by itself
-		return detail + ": waits for publishers at /whip/" + cam.Name + " and /publish/" + cam.Name, nil
+		return detail + ": waits for publishers at " + base + "/whip/" + cam.Name + " and " + base + "/publish/" + cam.Name, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -1,5 +1,7 @@
 // What the page asks of segd: the same HTTP API that everyone has.
 
+import { root } from "./root.js";
+
 // Problem is an answer that says what was wrong (RFC 9457). faults holds
 // { at, detail } for each field that is known to be wrong.
 export class Problem extends Error {
@@ -12,19 +14,19 @@ export class Problem extends Error {
   }
 }
 
-const of = (camera, rest = "") => `/api/v1/cameras/${encodeURIComponent(camera)}${rest}`;
+const of = (camera, rest = "") => `cameras/${encodeURIComponent(camera)}${rest}`;
 
 // ask returns what segd answers; heard, if given, is shown the headers.
 async function ask(method, path, body, { heard, ...options } = {}) {
   const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   let response;
   try {
-    response = await fetch(path, { method, ...json, ...options });
+    response = await fetch(root(`api/v1/${path}`), { method, ...json, ...options });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Problem(0, { detail: "segd does not answer. Is it running, and the network there?" });
   }
-  if (response.status === 401) location.assign("/login");
+  if (response.status === 401) location.assign(root("login"));
   if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
   heard?.(response.headers);
   return response.status === 204 ? null : response.json();
@@ -34,16 +36,16 @@ async function ask(method, path, body, { heard, ...options } = {}) {
 // cameras lists them; box is the one that answers, empty where no boxes share them.
 export async function cameras() {
   let box = "";
-  const list = await ask("GET", "/api/v1/cameras", undefined, { heard: (headers) => (box = headers.get("Segd-Box") ?? "") });
+  const list = await ask("GET", "cameras", undefined, { heard: (headers) => (box = headers.get("Segd-Box") ?? "") });
   return { ...list, box };
 }
 
 export const camera = (camera) => ask("GET", of(camera));
-export const addCamera = (settings) => ask("POST", "/api/v1/cameras", settings);
+export const addCamera = (settings) => ask("POST", "cameras", settings);
 export const changeCamera = (camera, changes) => ask("PATCH", of(camera), changes);
 export const removeCamera = (camera) => ask("DELETE", of(camera));
-export const findCameras = (where, signal) => ask("POST", "/api/v1/cameras/discover", where, { signal });
-export const testCamera = (settings, signal) => ask("POST", "/api/v1/cameras/test", settings, { signal });
+export const findCameras = (where, signal) => ask("POST", "cameras/discover", where, { signal });
+export const testCamera = (settings, signal) => ask("POST", "cameras/test", settings, { signal });
 export const setZones = (camera, layout) => ask("PUT", of(camera, "/zones"), layout);
 export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
 export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });
@@ -53,9 +55,9 @@ export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotat
 export const preview = (camera, annotation, signal) =>
   ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
 
-export const fleet = () => ask("GET", "/api/v1/fleet");
-export const orderBox = (box, order) => ask("POST", `/api/v1/fleet/boxes/${encodeURIComponent(box)}/${order}`);
-export const moveCamera = (camera, box) => ask("POST", `/api/v1/fleet/cameras/${encodeURIComponent(camera)}/move`, { box });
+export const fleet = () => ask("GET", "fleet");
+export const orderBox = (box, order) => ask("POST", `fleet/boxes/${encodeURIComponent(box)}/${order}`);
+export const moveCamera = (camera, box) => ask("POST", `fleet/cameras/${encodeURIComponent(camera)}/move`, { box });
 
 // A page holds frames under a name of its own, so that none lets go what another
 // still marks.

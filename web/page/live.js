@@ -3,6 +3,7 @@
 import { parseFrame, toObjects, toRegions } from "./message.js";
 import { toPath } from "./outline.js";
 import { Colours } from "./palette.js";
+import { root } from "./root.js";
 import { Timelines } from "./timeline.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
@@ -134,7 +135,7 @@ export class Feed {
 
   #connect() {
     const large = this.#large;
-    const url = new URL(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}${large ? "" : small}`, location.href);
+    const url = root(`api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}${large ? "" : small}`);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
@@ -176,7 +177,7 @@ export class Feed {
 
   // #ask learns why there was no connection: a WebSocket hides the answer that refused it.
   async #ask() {
-    const response = await fetch(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live`).catch(() => null);
+    const response = await fetch(root(`api/v1/cameras/${encodeURIComponent(this.camera)}/live`)).catch(() => null);
     if (response === null) this.#movedAt = -Infinity; // it is this segd that is away
     if (!response?.headers.get("Content-Type")?.startsWith("application/problem+json")) return;
     const { detail } = await response.json();

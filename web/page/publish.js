@@ -31,7 +31,7 @@ let timer = 0; // of the next attempt, or of giving up on one that was interrupt
 
 function cameraName() {
   try {
-    return decodeURIComponent(location.pathname.split("/")[2] ?? "");
+    return decodeURIComponent(location.pathname.split("/").at(-1));
   } catch {
     return "";
   }

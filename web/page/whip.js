@@ -1,5 +1,6 @@
 // A publisher by WHIP (RFC 9725): one track, sent until it is stopped or the
 // connection is lost.
+import { root } from "./root.js";
 
 const maxBitrate = 5e6; // bit/s: enough for 720p, far below what a camera could fill a network with
 
@@ -20,7 +21,7 @@ export class Publisher {
 
   // onState(state) is called with the connection's states, as WebRTC names them.
   constructor(camera, token, onState) {
-    this.#endpoint = `/whip/${encodeURIComponent(camera)}`;
+    this.#endpoint = root(`whip/${encodeURIComponent(camera)}`);
     this.#token = token;
     this.#onState = onState;
   }

@@ -1,0 +1,191 @@
+"""Subscriptions and requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import nats
+import nats.errors
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+from nats.aio.client import Client as Connection
+from nats.aio.msg import Msg
+
+from .segd_pb2 import Annotated, Event, MaskFrame, Object, ObjectList, Status
+
+log = logging.getLogger("segd")
+
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
+PNG = "image/png"
+
+QUEUE = 256  # messages that wait for a loop which is slower than they come
+
+M = TypeVar("M", bound=Message)
+
+
+class Refused(Exception):
+    """segd did not do what it was asked. code is HTTP's: 400, 404, 409, 413, 429, 500, 504."""
+
+    def __init__(self, code: int, reason: str):
+        super().__init__(f"{reason} ({code})")
+        self.code = code
+        self.reason = reason
+
+
+class NotServed(Exception):
+    """No segd answers for the camera."""
+
+
+class NotPermitted(Exception):
+    """The NATS server does not let this user ask."""
+
+
+def _decode(msg: Msg, message: M) -> M:
+    """Reads a message into one of its type. Raises ValueError if it is none."""
+    kind, _, parameters = (msg.headers or {}).get("Content-Type", PROTOBUF).partition(";")
+    name = parameters.strip().removeprefix("message=")
+    if name and name != message.DESCRIPTOR.full_name:
+        raise ValueError(f"it is a {name}")
+    try:
+        if kind.strip() == JSON:
+            json_format.Parse(msg.data, message, ignore_unknown_fields=True)
+        else:
+            message.ParseFromString(msg.data)
+    except (DecodeError, json_format.ParseError, UnicodeDecodeError) as err:
+        raise ValueError(str(err)) from err
+    return message
+
+
+class Client:
+    """A connection to the NATS server of a segd; connect makes it.
+
+    Subscriptions last until their loop is left. What comes while a loop is busy waits, up to 256 messages; what is
+    beyond that is lost and counted in dropped. Messages that cannot be read are left out, logged and counted in bad.
+    """
+
+    def __init__(self, connection: Connection, site: str, timeout: float):
+        self.connection = connection
+        self.site = site
+        self.timeout = timeout
+        self.bad = 0
+        self.dropped = 0
+        self._asking: dict[asyncio.Future[None], str] = {}  # each is done when the server denies its subject
+
+    def masks(self, camera: str = "*") -> AsyncIterator[MaskFrame]:
+        """Yields every frame's masks, of a camera or of all."""
+        return self._subscribe(camera, "mask", MaskFrame)
+
+    def events(self, camera: str = "*") -> AsyncIterator[Event]:
+        """Yields events as they happen. One may come twice: see docs/bus.md."""
+        return self._subscribe(camera, "event", Event)
+
+    def status(self, camera: str = "*") -> AsyncIterator[Status]:
+        """Yields the status of a camera, or of all, once a second each."""
+        return self._subscribe(camera, "status", Status)
+
+    async def _subscribe(self, camera: str, kind: str, message: type[M]) -> AsyncIterator[M]:
+        subject = f"segd.v1.{self.site}.{camera}.{kind}"
+        sub = await self.connection.subscribe(subject, pending_msgs_limit=QUEUE)
+        try:
+            async for msg in sub.messages:
+                try:
+                    decoded = _decode(msg, message())
+                except ValueError as err:
+                    self.bad += 1
+                    log.warning("%s: %s", msg.subject, err)
+                    continue
+                yield decoded
+        finally:
+            if not self.connection.is_closed:
+                await sub.unsubscribe()
+
+    async def annotate(self, camera: str, annotation: Mapping[str, Any] | bytes) -> Annotated:
+        """Marks objects: an annotation (docs/annotations.md), or a mask as PNG. Returns what became of it."""
+        if isinstance(annotation, bytes):
+            payload, kind = annotation, PNG
+        else:
+            payload, kind = json.dumps(annotation).encode(), JSON
+        return _decode(await self._ask(camera, "annotate", payload, kind), Annotated())
+
+    async def clear(self, camera: str, id: int | None = None) -> None:
+        """Removes an object, or all."""
+        await self._ask(camera, "clear", b"" if id is None else json.dumps({"id": id}).encode())
+
+    async def rename(self, camera: str, id: int, label: str) -> Object:
+        """Gives an object another label."""
+        return _decode(await self._ask(camera, "rename", json.dumps({"id": id, "label": label}).encode()), Object())
+
+    async def keep(self, camera: str, id: int) -> Object:
+        """Keeps an object that segd marked by itself."""
+        return _decode(await self._ask(camera, "rename", json.dumps({"id": id, "kept": True}).encode()), Object())
+
+    async def objects(self, camera: str) -> ObjectList:
+        """Lists the camera's objects, without masks."""
+        return _decode(await self._ask(camera, "objects", b""), ObjectList())
+
+    async def snapshot(self, camera: str, overlay: bool = False) -> bytes:
+        """Returns the newest picture as JPEG, with the masks drawn on or not."""
+        return (await self._ask(camera, "snapshot", json.dumps({"overlay": overlay}).encode())).data
+
+    async def state(self, camera: str) -> Status:
+        """Tells how the camera does."""
+        return _decode(await self._ask(camera, "state", b""), Status())
+
+    async def _ask(self, camera: str, what: str, payload: bytes, kind: str = JSON) -> Msg:
+        headers = {"Content-Type": kind, "Accept": PROTOBUF}
+        subject = f"segd.v1.{self.site}.{camera}.{what}"
+        denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking[denied] = subject
+        asked = asyncio.ensure_future(self.connection.request(subject, payload, timeout=self.timeout, headers=headers))
+        try:
+            await asyncio.wait((asked, denied), return_when=asyncio.FIRST_COMPLETED)
+            if denied.done():
+                raise NotPermitted(f"this NATS user may not ask for {subject}")
+            reply = await asked
+        except nats.errors.NoRespondersError:
+            raise NotServed(f"no segd of site {self.site} serves camera {camera}") from None
+        finally:
+            del self._asking[denied]
+            asked.cancel()
+        answer = reply.headers or {}
+        if code := answer.get("Nats-Service-Error-Code"):
+            raise Refused(int(code), reply.data.decode(errors="replace") or answer.get("Nats-Service-Error", ""))
+        return reply
+
+
+@asynccontextmanager
+async def connect(
+    url: str = "nats://127.0.0.1:4222", site: str = "home", timeout: float = 15, **options: Any
+) -> AsyncIterator[Client]:
+    """Connects to the NATS server of a site's segd, and again for ever when it is away.
+
+    timeout is for the answer to a request, in seconds; segd itself takes up to 10 for a frame. options are nats-py's,
+    such as user_credentials or tls. With site "*" the subscriptions are for all sites; requests need one.
+    """
+    client: Client | None = None
+
+    async def complain(err: Exception) -> None:
+        text = str(err).lower()  # as nats-py has the server's
+        if client is not None and "permissions violation for publish" in text:
+            for denied, subject in client._asking.items():
+                if f'"{subject.lower()}"' in text and not denied.done():
+                    denied.set_result(None)
+        if isinstance(err, nats.errors.SlowConsumerError) and client is not None:
+            client.dropped += 1
+            if client.dropped & (client.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th …
+                log.warning("%s comes faster than it is used: %d lost", err.subject, client.dropped)
+        else:
+            log.warning("NATS: %s", err)
+
+    connection = await nats.connect(url, **{"name": "segd", "max_reconnect_attempts": -1, "error_cb": complain, **options})
+    client = Client(connection, site, timeout)
+    try:
+        yield client
+    finally:
+        await connection.close()
