@@ -130,6 +130,7 @@ type Camera struct {
 	blind      prometheus.Counter
 	looking    prometheus.Observer
 	unmarked   prometheus.Counter
+	limited    prometheus.Counter
 	keeping    prometheus.Observer
 	unkept     prometheus.Counter
 	automatic  prometheus.Gauge
@@ -196,6 +197,7 @@ func newCamera(m *Metrics, name string) *Camera {
 		blind:      m.blind.WithLabelValues(name),
 		looking:    m.looking.WithLabelValues(name),
 		unmarked:   m.unmarked.WithLabelValues(name),
+		limited:    m.limited.WithLabelValues(name),
 		keeping:    m.keeping.WithLabelValues(name),
 		unkept:     m.unkept.WithLabelValues(name),
 		automatic:  m.automatic.WithLabelValues(name),
@@ -285,6 +287,9 @@ func (c *Camera) Detected(class string) {
 		c.m.detected.WithLabelValues(c.name, class).Inc()
 	}
 }
+
+// Limited counts an event that was not told when it happened.
+func (c *Camera) Limited() { c.limited.Inc() }
 
 // Unmarked counts n things that were detected, but not marked as there were too many objects.
 func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }
@@ -490,7 +495,7 @@ func (c *Camera) remove() {
 		v.descent, v.primal, v.dual, v.flips,
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
 		m.inside, m.entries, m.stays, m.crossings,
-		m.looks, m.blind, m.looking, m.detected, m.unmarked, m.automatic,
+		m.looks, m.blind, m.looking, m.detected, m.unmarked, m.limited, m.automatic,
 		m.keptAt, m.keptSize, m.keeping, m.unkept,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})

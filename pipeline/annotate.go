@@ -318,11 +318,8 @@ func (c *Camera) resolve(it *item) []*segdv1.Event {
 	events := []*segdv1.Event{c.acceptance(out.Sequence, doubt)}
 	for _, w := range out.Warnings {
 		c.log.Warn("object not followed: "+w.Message, keyObject, w.ObjectId)
-		o := out.Objects[slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })]
-		events = append(events, &segdv1.Event{
-			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: out.MasksSequence,
-			Message: w.Message, Extent: o.Extent,
-		})
+		o, _ := c.newest.table().Get(w.ObjectId)
+		events = append(events, eventOf(segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, &o, out.MasksSequence, w.Message))
 	}
 	r.answer(out, nil)
 	it.note = nil

@@ -90,6 +90,7 @@ type Meter interface {
 	LookFailed()            // of those Looked
 	Detected(class string)  // one thing, in a frame
 	Unmarked(n int)         // things that were detected, but too many objects are marked
+	Limited()               // an event was not told when it happened, since there are too many
 	Objects(objects.Table)  // after each frame, and when they change
 	Zone(zones.ZoneCount)   // with the first word, and when it changes
 	Line(zones.LineCount)   // likewise
@@ -196,6 +197,9 @@ type Camera struct {
 
 	lookFaults lookFaults
 
+	ration      ration // of events of objects
+	saidLimited time.Time
+
 	epoch          atomic.Uint64
 	keeper         keeper
 	captured       time.Time // the last time; this and the next two are of whoever has the turn
@@ -255,6 +259,7 @@ func New(cfg Config) (*Camera, error) {
 		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
+	c.ration = newRation(c.limited)
 	c.stats.snap.Camera = cfg.Name
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
@@ -527,6 +532,7 @@ func (nopMeter) Looked(time.Duration)      {}
 func (nopMeter) LookFailed()               {}
 func (nopMeter) Detected(string)           {}
 func (nopMeter) Unmarked(int)              {}
+func (nopMeter) Limited()                  {}
 func (nopMeter) Objects(objects.Table)     {}
 func (nopMeter) Zone(zones.ZoneCount)      {}
 func (nopMeter) Line(zones.LineCount)      {}

@@ -142,7 +142,7 @@ func (c *Camera) once(ctx context.Context) error {
 	c.stages = nil
 	events := c.edit(c.newest.sequence(), objects.RemoveAll{Automatic: true, Reason: "the camera's stages ended; what is there is found anew"})
 	c.rememberLast()
-	c.emit(time.Now(), append(events, c.edit(0, objects.Lose{Reason: "the camera's stages ended"})...)...)
+	c.emit(time.Now(), append(events, c.edit(c.newest.sequence(), objects.Lose{Reason: "the camera's stages ended"})...)...)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
 	case !soon:
 		c.memory.recovered()
