@@ -59,6 +59,9 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 			Lost: map[string]uint64{"queue_full": 5, "refused": 0, "ended": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
 		}
 	})
+	m.Webhooks(func() []Webhook {
+		return []Webhook{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Lost: map[string]uint64{"expired": 4}}, {Name: "yard"}}
+	})
 	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
@@ -410,6 +413,21 @@ segd_frame_superpixels_bucket{camera="demo",le="8000"} 2
 segd_frame_superpixels_bucket{camera="demo",le="+Inf"} 2
 segd_frame_superpixels_sum{camera="demo"} 640
 segd_frame_superpixels_count{camera="demo"} 2
+# HELP segd_webhook_delivered_total Events that the webhook's server has taken.
+# TYPE segd_webhook_delivered_total counter
+segd_webhook_delivered_total{webhook="door"} 20
+segd_webhook_delivered_total{webhook="yard"} 0
+# HELP segd_webhook_failures_total Posts that the webhook's server did not take; most are made again.
+# TYPE segd_webhook_failures_total counter
+segd_webhook_failures_total{webhook="door"} 3
+segd_webhook_failures_total{webhook="yard"} 0
+# HELP segd_webhook_lost_total Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour), refused (the server does not take it) and ended (it waited when segd ended).
+# TYPE segd_webhook_lost_total counter
+segd_webhook_lost_total{reason="expired",webhook="door"} 4
+# HELP segd_webhook_waiting Events that wait for the webhook's server.
+# TYPE segd_webhook_waiting gauge
+segd_webhook_waiting{webhook="door"} 1
+segd_webhook_waiting{webhook="yard"} 0
 # HELP segd_solver_iterations ADMM iterations a window.
 # TYPE segd_solver_iterations histogram
 segd_solver_iterations_bucket{camera="demo",le="1"} 0
@@ -461,6 +479,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
+		"segd_webhook_waiting", "segd_webhook_delivered_total", "segd_webhook_failures_total", "segd_webhook_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
