@@ -37,7 +37,7 @@ type Config struct {
 	External
 
 	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
-	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
+	// and 3 GiB of events, 6 as JSON, and 64 MiB in memory; masks are kept only with a MaxAge, and then 256 MiB.
 	Events, Masks Retention
 
 	// Replicas is how many servers of a cluster keep the streams and buckets that are made here;

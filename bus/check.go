@@ -52,7 +52,7 @@ func check(m proto.Message) error {
 	case *segdv1.Status:
 		return errors.Join(checkNames(m), checkObjects(m.GetObjects()), checkParts("zones", m.GetZones()), checkParts("lines", m.GetLines()))
 	case *segdv1.Event:
-		return errors.Join(checkNames(m), checkPart("zone", m.GetZone()), checkPart("line", m.GetLine()), checkExtent(m.GetExtent(), maxSide, maxSide))
+		return errors.Join(checkNames(m), checkPart("zone", m.GetZone()), checkPart("line", m.GetLine()), checkPlace(m))
 	}
 	return nil
 }
@@ -136,6 +136,35 @@ func checkExtent(b *segdv1.Box, width, height int) error {
 	return nil
 }
 
+// checkPlace holds an event's box to be in its picture, if it has both, and its extent near it.
+func checkPlace(e *segdv1.Event) error {
+	width, height := maxSide, maxSide
+	if e.GetWidth() != 0 || e.GetHeight() != 0 {
+		width, height = int(e.GetWidth()), int(e.GetHeight())
+		if err := checkSize(width, height); err != nil {
+			return err
+		}
+	}
+	if b := e.GetBox(); b != nil && !within(b, width, height) {
+		return fmt.Errorf("box: %d×%d at %d,%d, want a part of the picture's %d×%d", b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), width, height)
+	}
+	return checkExtent(e.GetExtent(), width, height)
+}
+
+// within tells whether b is a part of a picture of that size.
+func within(b *segdv1.Box, width, height int) bool {
+	x, y, w, h := int(b.GetX()), int(b.GetY()), int(b.GetWidth()), int(b.GetHeight())
+	return x >= 0 && y >= 0 && w >= 1 && h >= 1 && x+w <= width && y+h <= height
+}
+
+// checkSize holds a picture to be of a size that segd decodes.
+func checkSize(width, height int) error {
+	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
+		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
+	}
+	return nil
+}
+
 // leaveOut takes the objects out of m that segd would not send, and tells of the first and how many there were.
 func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
 	last := uint32(0)
@@ -164,16 +193,16 @@ func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
 
 func checkMasks(m *segdv1.MaskFrame) error {
 	width, height := int(m.GetWidth()), int(m.GetHeight())
-	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
-		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
+	if err := checkSize(width, height); err != nil {
+		return err
 	}
 	if a := m.GetPixelAspect(); a != 0 && !(a >= 1.0/maxPixelAspect && a <= maxPixelAspect) {
 		return fmt.Errorf("pixel_aspect: %v, want 1/%d to %d, or 0 for unknown", a, maxPixelAspect, maxPixelAspect)
 	}
 	for i, r := range m.GetRegionsOfInterest() {
-		b := r.GetBox()
-		if x, y, w, h := int(b.GetX()), int(b.GetY()), int(b.GetWidth()), int(b.GetHeight()); x < 0 || y < 0 || w < 1 || h < 1 || x+w > width || y+h > height {
-			return fmt.Errorf("regions_of_interest[%d].box: %d×%d at %d,%d, want a part of the picture's %d×%d", i, w, h, x, y, width, height)
+		if b := r.GetBox(); !within(b, width, height) {
+			return fmt.Errorf("regions_of_interest[%d].box: %d×%d at %d,%d, want a part of the picture's %d×%d",
+				i, b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), width, height)
 		}
 		if r.GetZoom() < 1 {
 			return fmt.Errorf("regions_of_interest[%d].zoom: %d, want 1 or more", i, r.GetZoom())

@@ -20,10 +20,16 @@ type Retention struct {
 // Limits of the events' stream unless the configuration has others. There is no
 // default for masks: they are kept only when MaxAge is set.
 const (
-	eventMaxAge   = 7 * 24 * time.Hour
-	eventMaxCount = 100_000
-	eventMaxBytes = 64 << 20
-	maskMaxBytes  = 256 << 20
+	eventMaxAge = 7 * 24 * time.Hour
+	// eventMaxBytes is what ten cameras send in eventMaxAge whose events are at their limit, one a second (package
+	// pipeline): six million of up to 530 bytes as they are stored. As JSON they take twice as much.
+	eventMaxBytes = 3 << 30
+	// eventLeastBytes is what is kept in memory, and by a server that has no room for more.
+	eventLeastBytes = 64 << 20
+	// eventCountBefore and eventBytesBefore are the limits of a stream that an earlier segd made.
+	eventCountBefore = 100_000
+	eventBytesBefore = 64 << 20
+	maskMaxBytes     = 256 << 20
 
 	// Within these a message that is sent twice is stored once. A segd sends
 	// events again when a connection broke, so it is above any usual outage.
@@ -52,7 +58,13 @@ func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
 	}
 	if kind == KindEvent {
 		s.Description = "segd: events of the cameras of site " + cfg.Site
-		s.MaxAge, s.MaxBytes, s.MaxMsgs = eventMaxAge, eventMaxBytes, eventMaxCount
+		s.MaxAge, s.MaxBytes = eventMaxAge, eventMaxBytes
+		switch {
+		case s.Storage == jetstream.MemoryStorage:
+			s.MaxBytes = eventLeastBytes
+		case cfg.JSON:
+			s.MaxBytes *= 2
+		}
 		s.Duplicates = eventDuplicates
 		s = withStoreSubject(s, s.Subjects[0])
 		cfg.Events.override(&s)
@@ -168,6 +180,19 @@ func reconcileConsumers(ctx context.Context, js jetstream.JetStream, stream stri
 	}
 }
 
+// JetStream's codes for a stream that is larger than the server, or an account's limit, has room for.
+const (
+	errNoStorage      jetstream.ErrorCode = 10047
+	errAccountStorage jetstream.ErrorCode = 10002
+	errStreamTooLarge jetstream.ErrorCode = 10122
+)
+
+// noRoom tells whether JetStream has no room for a stream of that size.
+func noRoom(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{errNoStorage, errAccountStorage, errStreamTooLarge}, api.ErrorCode)
+}
+
 // createStream returns the stream as it is then.
 func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention) (there jetstream.StreamConfig, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
@@ -175,6 +200,10 @@ func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	stream, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = js.CreateStream(ctx, want)
+		if want.MaxBytes > eventLeastBytes && r.MaxBytes == 0 && noRoom(err) {
+			want.MaxBytes = eventLeastBytes
+			_, err = js.CreateStream(ctx, want)
+		}
 		if errors.Is(err, jetstream.ErrStreamSubjectTransformNotSupported) {
 			return there, nil // made all the same, by a server before 2.10
 		}
@@ -185,6 +214,13 @@ func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	}
 	there = stream.CachedInfo().Config
 	changed := there
+	if there.MaxMsgs == eventCountBefore && there.MaxBytes == eventBytesBefore {
+		better := there
+		better.MaxMsgs, better.MaxBytes = -1, want.MaxBytes
+		if _, err := js.UpdateStream(ctx, better); err == nil { // else it serves as it is
+			changed, there = better, better
+		}
+	}
 	r.override(&changed)
 	changed.Duplicates = min(changed.Duplicates, changed.MaxAge)
 	if changed.MaxAge != there.MaxAge || changed.MaxBytes != there.MaxBytes {

@@ -28,6 +28,8 @@ type Config struct {
 	WHIP WHIP   `yaml:"whip"`
 	NATS NATS   `yaml:"nats"`
 	MQTT MQTT   `yaml:"mqtt"`
+	// Webhooks are HTTP servers that events are posted to, at most 32 (docs/webhooks.md). Default none.
+	Webhooks []Webhook `yaml:"webhooks"`
 	// Fleet is for several segd that share cameras.
 	Fleet Fleet `yaml:"fleet"`
 	// Model is the network whose features describe a superpixel.
@@ -163,7 +165,7 @@ type NATS struct {
 	// config file. Default none.
 	NKey string  `yaml:"nkey"`
 	TLS  NATSTLS `yaml:"tls"`
-	// Events are kept by JetStream. Default 168h and 64 MiB.
+	// Events are kept by JetStream. Default 168h and 3072 MiB, 6144 with format json; 64 without a store_dir.
 	Events Retention `yaml:"events"`
 	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
 	Masks Retention `yaml:"masks"`
@@ -251,6 +253,32 @@ type MQTTTLS struct {
 	// Cert and Key are a certificate and its key, both or neither, that segd shows the broker. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+}
+
+// Webhook is an HTTP server, and which events it gets: those that all of the lists agree to that are not empty.
+type Webhook struct {
+	// Name is the webhook's in the log and in metrics: [A-Za-z0-9_-]+, unique.
+	Name string `yaml:"name"`
+	// URL is where events are posted to, https://… or http://…, without a user. It is not shown in the API, since the path
+	// of some is a secret. Required.
+	URL string `yaml:"url" secret:""`
+	// Secret is what events are signed with, whsec_ and base64 of 24 to 64 bytes, as
+	// echo whsec_$(openssl rand -base64 32) makes one. Default none: they are not signed.
+	Secret string `yaml:"secret" secret:""`
+	// SecretFile is a file with the secret, in place of Secret; relative to the config file, and read whenever that is.
+	// Default none.
+	SecretFile string `yaml:"secret_file"`
+	// CA holds the certificates of whom to trust with that of the server, PEM; relative to the config file. Default the
+	// machine's own.
+	CA string `yaml:"ca"`
+	// Kinds are those of the events, such as object_entered or camera_down (docs/bus.md). Default all.
+	Kinds []string `yaml:"kinds"`
+	// Cameras are the names of cameras. Default all.
+	Cameras []string `yaml:"cameras"`
+	// Classes are those of objects, such as person; events of no object are left out then. Default all.
+	Classes []string `yaml:"classes"`
+	// Zones are the names of zones and lines that the events are of; others are left out then. Default all.
+	Zones []string `yaml:"zones"`
 }
 
 // Retention bounds a JetStream stream; the oldest messages go first.
@@ -754,6 +782,10 @@ func (c *Config) resolve(dir string) {
 		&c.MQTT.PasswordFile, &c.MQTT.TLS.CA, &c.MQTT.TLS.Cert, &c.MQTT.TLS.Key,
 	} {
 		join(p)
+	}
+	for i := range c.Webhooks {
+		join(&c.Webhooks[i].SecretFile)
+		join(&c.Webhooks[i].CA)
 	}
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)

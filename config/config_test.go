@@ -64,6 +64,9 @@ nats:
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
 mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", snapshot_every: never, commands: true}
+webhooks:
+- {name: door, url: "https://hooks/x", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw, ca: ca.pem, kinds: [object_entered], cameras: [gate], classes: [traffic light], zones: [yard]}
+- {name: all, url: "http://hooks", secret_file: s}
 fleet: {box: box-1, labels: [gpu=true, near=gate], max_cameras: 20, page: "https://box-1:8080/", ttl: 5s}
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2, fp16: true, batch: 4, batch_wait: 5ms, engine_cache: cache}
 detector: {path: d.onnx}
@@ -96,6 +99,11 @@ cameras:
 			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
+		Webhooks: []config.Webhook{
+			{Name: "door", URL: "https://hooks/x", Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", CA: "ca.pem",
+				Kinds: []string{"object_entered"}, Cameras: []string{"gate"}, Classes: []string{"traffic light"}, Zones: []string{"yard"}},
+			{Name: "all", URL: "http://hooks", SecretFile: "s"},
+		},
 		MQTT: config.MQTT{URL: "mqtts://broker:8884", Username: "segd", PasswordFile: "mqtt.password", ClientID: "segd-1",
 			TLS: config.MQTTTLS{CA: "ca.pem", Cert: "m.pem", Key: "m.key"}, Prefix: "house/segd", SnapshotEvery: "never", Commands: true},
 		Fleet: config.Fleet{Box: "box-1", Labels: []string{"gpu=true", "near=gate"}, MaxCameras: 20, Page: "https://box-1:8080/", TTL: "5s"},
@@ -144,9 +152,9 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, mqtt, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, mqtt, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
@@ -230,6 +238,23 @@ var faultTable = []struct {
 			`f:1:75: mqtt.prefix: "a/+"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
 			`f:1:93: mqtt.discovery: "/ha"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
 			`f:1:116: mqtt.snapshot_every: "5" has no unit; accepted: a duration from 1s to 1h, or never, such as 5s`,
+		}},
+	{name: "webhooks", text: "webhooks:\n- {url: 'ftp://hooks/sesame', secret: sesame, secret_file: s, kinds: [object_enterd], cameras: ['a b'], classes: [''], zones: ['']}\n" +
+		"- {name: a, url: 'https://u:sesame@h/'}\n- {name: a, url: 'http://h', ca: c.pem}\n- {name: b}\n- {name: c, url: 'https://h/%zz-sesame'}\n" + minimal,
+		want: []string{
+			`f:2:4: webhooks[0].name: missing; accepted: letters, digits, _ and -`,
+			`f:2:9: webhooks[0].url: neither http:// nor https:// and a host; accepted: such as https://hooks.example/segd`,
+			`f:2:39: webhooks[0].secret: it is none; accepted: whsec_ and base64 of 24 to 64 bytes, as of: echo whsec_$(openssl rand -base64 32)`,
+			`f:2:60: webhooks[0].secret_file: secret is there too; accepted: one of them`,
+			`f:2:71: webhooks[0].kinds[0]: "object_enterd"; accepted: a kind of event, such as object_entered, object_renamed, object_appeared`,
+			`f:2:97: webhooks[0].cameras[0]: "a b" contains ' '; accepted: letters, digits, _ and -`,
+			`f:2:115: webhooks[0].classes[0]: empty; accepted: a class, such as person`,
+			`f:2:128: webhooks[0].zones[0]: missing; accepted: letters, digits, _ and -`,
+			`f:3:18: webhooks[1].url: it names a user; accepted: one without`,
+			`f:4:10: webhooks[2].name: "a" is webhooks[1]'s name already; accepted: a name of its own`,
+			`f:4:34: webhooks[2].ca: the url is without TLS; accepted: with https://`,
+			`f:5:4: webhooks[3].url: missing; accepted: such as https://hooks.example/segd`,
+			`f:6:18: webhooks[4].url: not a URL; accepted: such as https://hooks.example/segd`,
 		}},
 	{name: "mqtt with a user in the url", text: "mqtt: {url: 'mqtt://segd:sesame@broker'}\n" + minimal,
 		want: []string{`f:1:13: mqtt.url: it names a user; accepted: one without, and mqtt.username and mqtt.password_file`}},
@@ -519,6 +544,7 @@ func TestLoadResolvesPaths(t *testing.T) {
 	text := `
 nats: {url: nats://a, store_dir: js, nkey: a.nk, tls: {ca: pki/ca.pem, cert: /abs/c.pem, key: c.key}}
 mqtt: {url: mqtts://a, username: u, password_file: m.password, tls: {ca: /abs/ca.pem, cert: m.pem, key: m.key}}
+webhooks: [{name: a, url: https://a, secret_file: w.secret, ca: w.pem}]
 model: {path: /abs/m.onnx}
 cameras:
   - {name: a, url: "file:clips/a.avi", annotation: a.json}
@@ -535,10 +561,12 @@ cameras:
 	}
 	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
 		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key,
-		c.MQTT.PasswordFile, c.MQTT.TLS.CA, c.MQTT.TLS.Cert, c.MQTT.TLS.Key}
+		c.MQTT.PasswordFile, c.MQTT.TLS.CA, c.MQTT.TLS.Cert, c.MQTT.TLS.Key,
+		c.Webhooks[0].SecretFile, c.Webhooks[0].CA}
 	want := []string{dir + "/js", "/abs/m.onnx", "file:" + dir + "/clips/a.avi", dir + "/a.json",
 		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key",
-		dir + "/m.password", "/abs/ca.pem", dir + "/m.pem", dir + "/m.key"}
+		dir + "/m.password", "/abs/ca.pem", dir + "/m.pem", dir + "/m.key",
+		dir + "/w.secret", dir + "/w.pem"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -96,7 +96,7 @@ func TestFaultsHideSecrets(t *testing.T) {
 // secret has to say whether it is.
 func TestEveryFieldIsPublicOrSecret(t *testing.T) {
 	sounds := regexp.MustCompile(`(?i)token|secret|password|credential|key|seed|jwt`)
-	files := []string{"cameras.password_file", "http.tls.key", "mqtt.password_file", "mqtt.tls.key", "nats.cameras_key", "nats.credentials", "nats.nkey", "nats.tls.key", "nats.users.nkey"} // names of files, whose contents are not in the configuration, and a public key
+	files := []string{"cameras.password_file", "http.tls.key", "mqtt.password_file", "mqtt.tls.key", "nats.cameras_key", "nats.credentials", "nats.nkey", "nats.tls.key", "nats.users.nkey", "webhooks.secret_file"} // names of files, whose contents are not in the configuration, and a public key
 	var walk func(at string, typ reflect.Type)
 	walk = func(at string, typ reflect.Type) {
 		for i := range typ.NumField() {

@@ -40,7 +40,7 @@ segd reads one YAML file: `+"`"+`segd run -c segd.yaml`+"`"+`. Start with [deplo
 - Relative paths start at the file's folder.
 - A text has at most %d bytes. Names, URLs, paths, tokens and passwords have [other limits](api.md#limits), and so do
   [files](operations.md#files).
-- Changes of cameras and of `+"`"+`log.level`+"`"+` apply while segd runs. Others need a restart
+- Changes of cameras, of `+"`"+`webhooks`+"`"+` and of `+"`"+`log.level`+"`"+` apply while segd runs. Others need a restart
   ([operations.md](operations.md#change-the-configuration)).
 `, limit.MaxText)
 
@@ -87,7 +87,7 @@ type referrer struct {
 
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
-	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person]}}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person]}}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/nearest"
@@ -43,6 +44,7 @@ const (
 	maxFleetCameras                = 1000
 	maxLabels                      = 64
 	maxReplicas                    = 5
+	maxWebhooks                    = 32
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
@@ -65,6 +67,7 @@ func (d *decoder) validate(c *Config) {
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
 	d.mqtt(&c.MQTT)
+	d.webhooks(c.Webhooks)
 	d.fleet(c)
 	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -457,6 +460,57 @@ func (d *decoder) mqtt(m *MQTT) {
 	}
 	if m.SnapshotEvery != Never {
 		d.duration("mqtt.snapshot_every", m.SnapshotEvery, "from 1s to 1h, or never", DefaultMQTTSnapshotEvery, func(every time.Duration) bool { return every >= minSnapshotEvery && every <= maxSnapshotEvery })
+	}
+}
+
+// secretKey is a webhook's secret: 24 to 64 bytes.
+var secretKey = regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{32,86}={0,2}$`)
+
+// webhooks checks what is said of servers that events are posted to, but for their files.
+func (d *decoder) webhooks(all []Webhook) {
+	if len(all) > maxWebhooks {
+		d.bad("webhooks", "%d webhooks; accepted: at most %d", len(all), maxWebhooks)
+	}
+	first := make(map[string]int)
+	for i, w := range all {
+		path := fmt.Sprintf("webhooks[%d]", i)
+		d.name("webhooks", i, w.Name, first)
+		switch u, err := url.Parse(w.URL); {
+		case w.URL == "":
+			d.bad(path+".url", "missing; accepted: such as https://hooks.example/segd")
+		case err != nil: // the text may hold a secret
+			d.bad(path+".url", "not a URL; accepted: such as https://hooks.example/segd")
+		case u.User != nil:
+			d.bad(path+".url", "it names a user; accepted: one without")
+		case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			d.bad(path+".url", "neither http:// nor https:// and a host; accepted: such as https://hooks.example/segd")
+		case w.CA != "" && u.Scheme != "https":
+			d.bad(path+".ca", "the url is without TLS; accepted: with https://")
+		}
+		if w.Secret != "" && !secretKey.MatchString(w.Secret) {
+			d.bad(path+".secret", "it is none; accepted: whsec_ and base64 of 24 to 64 bytes, as of: echo whsec_$(openssl rand -base64 32)")
+		}
+		if w.Secret != "" && w.SecretFile != "" {
+			d.bad(path+".secret_file", "secret is there too; accepted: one of them")
+		}
+		for k, kind := range w.Kinds {
+			if known := segdv1.KindNames(); !slices.Contains(known, kind) {
+				d.bad(fmt.Sprintf("%s.kinds[%d]", path, k), "%q; accepted: a kind of event, such as %s", clip(kind), strings.Join(nearest.Words(kind, known), ", "))
+			}
+		}
+		for _, list := range []struct {
+			name  string
+			names []string
+		}{{"cameras", w.Cameras}, {"zones", w.Zones}} {
+			for k, name := range list.names {
+				d.token(fmt.Sprintf("%s.%s[%d]", path, list.name, k), name)
+			}
+		}
+		for k, class := range w.Classes {
+			if class == "" {
+				d.bad(fmt.Sprintf("%s.classes[%d]", path, k), "empty; accepted: a class, such as person")
+			}
+		}
 	}
 }
 

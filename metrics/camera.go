@@ -130,6 +130,7 @@ type Camera struct {
 	blind      prometheus.Counter
 	looking    prometheus.Observer
 	unmarked   prometheus.Counter
+	limited    prometheus.Counter
 	keeping    prometheus.Observer
 	unkept     prometheus.Counter
 	automatic  prometheus.Gauge
@@ -196,6 +197,7 @@ func newCamera(m *Metrics, name string) *Camera {
 		blind:      m.blind.WithLabelValues(name),
 		looking:    m.looking.WithLabelValues(name),
 		unmarked:   m.unmarked.WithLabelValues(name),
+		limited:    m.limited.WithLabelValues(name),
 		keeping:    m.keeping.WithLabelValues(name),
 		unkept:     m.unkept.WithLabelValues(name),
 		automatic:  m.automatic.WithLabelValues(name),
@@ -285,6 +287,9 @@ func (c *Camera) Detected(class string) {
 		c.m.detected.WithLabelValues(c.name, class).Inc()
 	}
 }
+
+// Limited counts an event that was not told when it happened.
+func (c *Camera) Limited() { c.limited.Inc() }
 
 // Unmarked counts n things that were detected, but not marked as there were too many objects.
 func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }

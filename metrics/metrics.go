@@ -95,6 +95,7 @@ type Metrics struct {
 	looking   *prometheus.HistogramVec
 	detected  *prometheus.CounterVec
 	unmarked  *prometheus.CounterVec
+	limited   *prometheus.CounterVec
 	keptAt    *prometheus.GaugeVec
 	keptSize  *prometheus.GaugeVec
 	keeping   *prometheus.HistogramVec
@@ -175,6 +176,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Things of the wanted classes that were detected in a frame, known or new, by class.", labelCamera, labelClass),
 		unmarked: counter("detections_unmarked_total",
 			"Things that were detected and not marked, because there were too many objects.", labelCamera),
+		limited: counter("events_limited_total",
+			"Events of objects that were not told when they happened, because there were too many.", labelCamera),
 		automatic: gauge("automatic_objects",
 			"Objects that were marked by the detector and that nobody keeps.", labelCamera),
 		keptAt: gauge("checkpoint_timestamp_seconds",

@@ -59,6 +59,9 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 			Lost: map[string]uint64{"queue_full": 5, "refused": 0, "ended": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
 		}
 	})
+	m.Webhooks(func() []Webhook {
+		return []Webhook{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Lost: map[string]uint64{"expired": 4}}, {Name: "yard"}}
+	})
 	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
@@ -230,6 +233,8 @@ func TestObservations(t *testing.T) {
 	c.Detected("car")
 	c.Unmarked(4)
 	c.Unmarked(-1)
+	c.Limited()
+	c.Limited()
 	c.Automatic(7)
 	c.Checkpoint(1000, time.Millisecond)
 	c.CheckpointFailed()
@@ -308,6 +313,9 @@ segd_detections_total{camera="demo",class="person"} 2
 # HELP segd_detections_unmarked_total Things that were detected and not marked, because there were too many objects.
 # TYPE segd_detections_unmarked_total counter
 segd_detections_unmarked_total{camera="demo"} 4
+# HELP segd_events_limited_total Events of objects that were not told when they happened, because there were too many.
+# TYPE segd_events_limited_total counter
+segd_events_limited_total{camera="demo"} 2
 # HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
 # TYPE segd_automatic_objects gauge
 segd_automatic_objects{camera="demo"} 7
@@ -405,6 +413,21 @@ segd_frame_superpixels_bucket{camera="demo",le="8000"} 2
 segd_frame_superpixels_bucket{camera="demo",le="+Inf"} 2
 segd_frame_superpixels_sum{camera="demo"} 640
 segd_frame_superpixels_count{camera="demo"} 2
+# HELP segd_webhook_delivered_total Events that the webhook's server has taken.
+# TYPE segd_webhook_delivered_total counter
+segd_webhook_delivered_total{webhook="door"} 20
+segd_webhook_delivered_total{webhook="yard"} 0
+# HELP segd_webhook_failures_total Posts that the webhook's server did not take; most are made again.
+# TYPE segd_webhook_failures_total counter
+segd_webhook_failures_total{webhook="door"} 3
+segd_webhook_failures_total{webhook="yard"} 0
+# HELP segd_webhook_lost_total Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour), refused (the server does not take it) and ended (it waited when segd ended).
+# TYPE segd_webhook_lost_total counter
+segd_webhook_lost_total{reason="expired",webhook="door"} 4
+# HELP segd_webhook_waiting Events that wait for the webhook's server.
+# TYPE segd_webhook_waiting gauge
+segd_webhook_waiting{webhook="door"} 1
+segd_webhook_waiting{webhook="yard"} 0
 # HELP segd_solver_iterations ADMM iterations a window.
 # TYPE segd_solver_iterations histogram
 segd_solver_iterations_bucket{camera="demo",le="1"} 0
@@ -451,11 +474,12 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds", "segd_solver_tolerance",
-		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_automatic_objects",
+		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_events_limited_total", "segd_automatic_objects",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
+		"segd_webhook_waiting", "segd_webhook_delivered_total", "segd_webhook_failures_total", "segd_webhook_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
@@ -663,6 +687,7 @@ func TestRemoveCamera(t *testing.T) {
 		c.LookFailed()
 		c.Detected("person")
 		c.Unmarked(1)
+		c.Limited()
 		c.Automatic(1)
 		c.Checkpoint(1, time.Millisecond)
 		c.CheckpointFailed()

@@ -20,6 +20,10 @@ const (
 	// searchFrames is how many frames are labelled at least before that: a machine that is busy labels one a second,
 	// and an object that comes back is found in some frames only.
 	searchFrames = 25
+	// confirmFrames and confirmAfter are in how many frames, and how long after the first of them, an object that a
+	// detector began has a mask before an event tells of it.
+	confirmFrames = 3
+	confirmAfter  = 500 * time.Millisecond
 )
 
 // Edit is one change of a table. One that is of an object that there is not changes nothing.
@@ -199,6 +203,9 @@ func (e Annotate) edit(c *change) {
 type Observe struct {
 	Result *tracker.Result
 	Time   time.Duration // of the stream
+	// May is asked before an event tells that an object appeared, is hidden, lost or back; first says that it was not
+	// asked of that change before. What may not be told now is told in a later frame, unless it is no longer so. nil: all is told.
+	May func(first bool) bool
 }
 
 func (e Observe) edit(c *change) {
@@ -211,19 +218,19 @@ func (e Observe) edit(c *change) {
 		o := c.obtain(r.ID)
 		o.Dormant, o.Area = false, r.Area
 		if r.Area > 0 {
-			o.Box = r.Box
+			o.Box, o.Score = r.Box, r.Score
 		}
 		if extent := Extent(r, res); !extent.Empty() {
 			o.Extent = extent
 		} else if r.Area > 0 {
 			o.Extent = image.Rectangle{} // it has no track any more
 		}
-		c.state(o, r.State)
+		c.state(o, r.State, &e)
 	}
 	for k := range c.all {
 		if o := &c.all[k]; o.Dormant {
 			o.Area = 0
-			c.state(o, tracker.Lost)
+			c.state(o, tracker.Lost, &e)
 		}
 	}
 	c.watch(res.Seq, e.Time)
@@ -236,14 +243,17 @@ func Extent(of *tracker.Object, res *tracker.Result) image.Rectangle {
 }
 
 // state notes an object's state in a frame, and tells of a change.
-func (c *change) state(o *Object, now tracker.State) {
+func (c *change) state(o *Object, now tracker.State, in *Observe) {
 	o.State, o.listed = now, true
 	if now == tracker.Visible {
-		o.VisibleFrames++
+		if o.VisibleFrames++; o.VisibleFrames == 1 {
+			o.first = in.Time
+		}
 	}
 	kind, message := Appeared, ""
 	switch {
-	case !o.Appeared && now != tracker.Visible, o.Appeared && o.Told == now:
+	case !o.Appeared && (now != tracker.Visible || !o.confirmed(in.Time)), o.Appeared && o.Told == now:
+		o.waiting = false
 		return
 	case o.Appeared && o.Told == tracker.Lost && now == tracker.Occluded:
 		return // what was lost when the stages were built anew stays so until it is found
@@ -254,7 +264,11 @@ func (c *change) state(o *Object, now tracker.State) {
 	default:
 		kind = [...]Kind{tracker.Visible: Back, tracker.Occluded: Occluded, tracker.Lost: Lost}[now]
 	}
-	o.Told, o.Appeared = now, true
+	if in.May != nil && !in.May(!o.waiting) {
+		o.waiting = true
+		return
+	}
+	o.Told, o.Appeared, o.waiting = now, true, false
 	c.tell(kind, o, "%s", message)
 }
 

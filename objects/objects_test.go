@@ -55,6 +55,14 @@ func told(events []Event) (all []string) {
 // What edits tell, one after the other.
 func TestEvents(t *testing.T) {
 	begin := Begin{Class: "person", Track: 7}
+	// frames has an object of a detector's begin, and be in frames from one to another.
+	frames := func(from, to int, all ...tracker.Object) []Edit {
+		edits := []Edit{begin}
+		for n := from; n <= to; n++ {
+			edits = append(edits, frame(n, all...))
+		}
+		return edits
+	}
 	for _, tt := range []struct {
 		name  string
 		edits []Edit
@@ -63,14 +71,21 @@ func TestEvents(t *testing.T) {
 		{"people mark", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1, hidden(1)), frame(2, lost(1)), frame(3, seen(1))}, []string{"1 appeared", "1 occluded", "1 not followed", "1 lost", "1 back"}},
 		{"no mask yet", []Edit{Annotate{By: mark(1)}, frame(0, hidden(1)), frame(1, lost(1))}, nil},
 		{"hidden later", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(10, seen(1)), frame(11, hidden(1))}, []string{"1 appeared", "1 occluded"}},
-		{"a detector begins", []Edit{begin, frame(0, seen(FirstID))}, []string{"256 appeared"}},
+		{"a detector begins", frames(0, 5, seen(FirstID)), []string{"256 appeared"}},
+		{"half a second is not over", frames(0, 4, seen(FirstID)), nil},
+		{"and it is gone then", append(frames(0, 4, seen(FirstID)), Remove{ID: FirstID}), []string{"256 removed untold"}},
+		{"two frames in two seconds", []Edit{begin, frame(0, seen(FirstID)), frame(20, seen(FirstID))}, nil},
+		{"three", []Edit{begin, frame(0, seen(FirstID)), frame(10, hidden(FirstID)), frame(20, seen(FirstID)), frame(21, seen(FirstID))}, []string{"256 appeared"}},
+		{"hidden when it would be told of", append(frames(0, 4, seen(FirstID)), frame(5, hidden(FirstID)), frame(6, seen(FirstID))), []string{"256 appeared"}},
+		{"people keep it", []Edit{begin, frame(0, seen(FirstID)), Keep{FirstID}, frame(1, seen(FirstID))}, []string{"256 appeared"}},
+		{"people mark it", []Edit{begin, frame(0, seen(FirstID)), Annotate{By: mark(FirstID)}, frame(1, seen(FirstID))}, []string{"256 appeared"}},
 		{"refused", []Edit{begin, Remove{ID: FirstID}}, []string{"256 removed untold"}},
 		{"never seen", []Edit{begin, frame(0, lost(FirstID)), Remove{ID: FirstID}}, []string{"256 removed untold"}},
-		{"dormant", []Edit{begin, frame(0, seen(FirstID)), Rest{FirstID, true}, frame(1), Rest{FirstID, false}, frame(2, seen(FirstID))}, []string{"256 appeared", "256 lost", "256 back"}},
+		{"dormant", append(frames(0, 5, seen(FirstID)), Rest{FirstID, true}, frame(6), Rest{FirstID, false}, frame(7, seen(FirstID))), []string{"256 appeared", "256 lost", "256 back"}},
 		{"the tracker lost it", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1)}, []string{"1 appeared", "1 removed"}},
 		{"people's, never seen, removed", []Edit{Annotate{By: mark(1)}, frame(0, lost(1)), Remove{ID: 1}}, []string{"1 removed"}},
 		{"renamed", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), Rename{1, "Ada"}, Rename{1, "Ada"}, Rename{9, "Bob"}}, []string{"1 appeared", "1 renamed"}},
-		{"stages end", []Edit{begin, Annotate{By: mark(1, 2)}, frame(0, seen(1), lost(2), seen(FirstID)), RemoveAll{Automatic: true}, Lose{}, Lose{}, Recall{mark(1).Objects}, frame(1, lost(1)), frame(2, hidden(1)), frame(3, seen(1))}, []string{"1 appeared", "256 appeared", "256 removed", "1 lost", "2 removed", "1 back"}},
+		{"stages end", append(append([]Edit{Annotate{By: mark(1, 2)}}, frames(0, 5, seen(1), lost(2), seen(FirstID))...), RemoveAll{Automatic: true}, Lose{}, Lose{}, Recall{mark(1).Objects}, frame(6, lost(1)), frame(7, hidden(1)), frame(8, seen(1))), []string{"1 appeared", "256 appeared", "256 removed", "1 lost", "2 removed", "1 back"}},
 		{"configured, removed before a frame", []Edit{Recall{mark(1).Objects}, RemoveAll{}}, []string{"1 removed untold"}},
 	} {
 		if _, events := (Table{}).Apply(tt.edits...); !slices.Equal(told(events), tt.want) {
@@ -79,9 +94,42 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// What may not be told is told as soon as it may, unless it has passed by then.
+func TestEventsWait(t *testing.T) {
+	may, asked := false, []bool(nil)
+	table := Table{}
+	step := func(want string, edits ...Edit) {
+		t.Helper()
+		for i, e := range edits {
+			if o, is := e.(Observe); is {
+				o.May = func(first bool) bool { asked = append(asked, first); return may }
+				edits[i] = o
+			}
+		}
+		var events []Event
+		table, events = table.Apply(edits...)
+		if got := strings.Join(told(events), ", "); got != want {
+			t.Errorf("told %q; want %q", got, want)
+		}
+	}
+	step("", Annotate{By: mark(1, 2)}, frame(0, seen(1), seen(2)), frame(1, seen(1), seen(2)))
+	if o, _ := table.Get(1); o.Appeared || o.State != tracker.Visible || !slices.Equal(asked, []bool{true, true, false, false}) {
+		t.Errorf("%+v, asked %v; want it to wait, and to be asked for once anew", o, asked)
+	}
+	step("2 removed, 1 appeared", Remove{ID: 2}, func() Edit { may = true; return frame(2, seen(1)) }(), frame(15, seen(1)))
+	may, asked = false, nil
+	step("", frame(20, hidden(1)), frame(21, seen(1)), frame(22, seen(1)), frame(23, lost(1)), frame(24, hidden(1)))
+	if !slices.Equal(asked, []bool{true, true, false}) {
+		t.Errorf("asked %v; want it to be asked for once when it is hidden, and once when it is lost", asked)
+	}
+	may = true
+	step("1 occluded", frame(25, hidden(1)))
+	step("1 back", frame(26, seen(1)))
+}
+
 // Whose an object is, and its track.
 func TestOwners(t *testing.T) {
-	table, events := Table{}.Apply(Begin{Class: "car", Track: 3}, frame(0, seen(FirstID)))
+	table, events := Table{}.Apply(Begin{Class: "car", Track: 3}, frame(0, seen(FirstID)), frame(1, seen(FirstID)), frame(5, seen(FirstID)))
 	if o, _ := table.OfTrack(3); !o.Automatic() || o.Label != "car" || o.ID != FirstID || table.Automatic() != 1 || table.NextID() != FirstID+1 || events[0].Message != `detected as "car"` {
 		t.Errorf("%+v, %v; want one of a detector", o, events)
 	}

@@ -32,11 +32,12 @@ type Object struct {
 
 	State    tracker.State
 	Told     tracker.State // the last state that an event told of, once it has appeared
-	Appeared bool          // it ever had a mask
+	Appeared bool          // an event told of it: it had a mask or, where a detector began it, had some for long enough
 	Dormant  bool          // its track is lost, and the tracker does not follow it
 
 	Area          int             // of its mask, in pixels
 	Box           image.Rectangle // of its last mask
+	Score         float64         // likewise
 	Extent        image.Rectangle // by its track; while it is out of sight, the last one
 	VisibleFrames uint64          // that it had a mask in
 
@@ -52,10 +53,19 @@ type Object struct {
 	listed  bool // a frame had it
 	watched bool // people marked it less than watchFor ago, and it has had a mask ever since
 	awaited bool // it was marked before the stages were, and has been neither found nor given up since
+	waiting bool // its state is to be told, and may not yet
+
+	first time.Duration // stream time of its first mask
 }
 
 // InSight tells whether it has a mask.
 func (o *Object) InSight() bool { return !o.Dormant && o.State == tracker.Visible && o.Area > 0 }
+
+// confirmed tells whether a thing that nobody marked is one: of those that a detector began, some have a mask in a frame or two
+// only.
+func (o *Object) confirmed(now time.Duration) bool {
+	return !o.Automatic() || o.VisibleFrames >= confirmFrames && now-o.first >= confirmAfter
+}
 
 // Automatic tells whether it ends by itself.
 func (o *Object) Automatic() bool { return o.Owner == Detector }

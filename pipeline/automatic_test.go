@@ -127,6 +127,10 @@ func TestAutomatic(t *testing.T) {
 		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); got != `detected as "person"` {
 			t.Errorf("message %q", got)
 		}
+		// The first mask is frame 2's, and half a second later it is told of.
+		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e != nil && (e.Sequence != 7 || e.ObjectClass != "person" || e.Box == nil) {
+			t.Errorf("%v; want it of frame 7, with class and box", e)
+		}
 		if n := int(f.calls.Load()); n != 15 || meter.looks != n || meter.classes["person"] != n || meter.automatic != 1 || meter.failed+meter.unmarked != 0 {
 			t.Errorf("%d looks, meter %+v", n, meter)
 		}

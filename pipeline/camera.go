@@ -97,8 +97,10 @@ type Camera struct {
 
 	// Of whoever has the turn: what the tracker knew besides the pictures, lately, nil for nothing; and how many
 	// stages in a row have failed soon after they learnt the objects again.
-	known    *tracker.Snapshot
-	failures int
+	known       *tracker.Snapshot
+	failures    int
+	ration      ration // of events of objects
+	saidLimited time.Time
 
 	epoch          atomic.Uint64
 	keeper         *keeper.Keeper
@@ -160,6 +162,7 @@ func New(cfg Config) (*Camera, error) {
 		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid),
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
+	c.ration = newRation(c.limited)
 	c.stats.snap.Camera = cfg.Name
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)

@@ -315,10 +315,33 @@ func (b *bench) check(t *testing.T, c *Camera) Snapshot {
 	if uint64(len(seqs)) != snap.Published {
 		t.Errorf("%d masks on the bus, %d counted", len(seqs), snap.Published)
 	}
+	b.rec.checkEvents(t)
 	if !slices.IsSorted(seqs) || len(slices.Compact(slices.Clone(seqs))) != len(seqs) {
 		t.Errorf("sequence numbers do not rise: %v", seqs)
 	}
 	return snap
+}
+
+// checkEvents holds what events say of objects to be what the masks of their frames show.
+func (r *recorder) checkEvents(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		i := slices.IndexFunc(r.masks, func(m *segdv1.MaskFrame) bool { return m.Sequence == e.Sequence && m.Epoch == e.Epoch })
+		if e.ObjectId == 0 || i < 0 || len(r.masks) > maxFrames {
+			continue
+		}
+		m := r.masks[i]
+		if e.Width != m.Width || e.Height != m.Height || !proto.Equal(e.CaptureTime, m.CaptureTime) {
+			t.Errorf("%v; want the size and the capture time of its frame: %d×%d, %v", e, m.Width, m.Height, m.CaptureTime)
+		}
+		for _, o := range m.Objects {
+			if o.Id == e.ObjectId && o.Area > 0 && (!proto.Equal(e.Box, o.Box) || e.Score != o.Score || e.ObjectClass != o.Class || !proto.Equal(e.Extent, o.Extent)) {
+				t.Errorf("%v; want what its frame shows: %v", e, o)
+			}
+		}
+	}
 }
 
 func ptr(v uint64) *uint64 { return &v }

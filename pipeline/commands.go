@@ -79,6 +79,7 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 			if ev.Untold {
 				continue
 			}
+			c.ration.owe()
 		case objects.NotFollowed:
 			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
 		}

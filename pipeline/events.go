@@ -48,6 +48,9 @@ func (c *Camera) emit(then time.Time, events ...*segdv1.Event) {
 	for _, ev := range events {
 		ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.New(then), c.epoch.Load()
 		ev.Lease = c.cfg.Lease.Token()
+		if m, known := c.newest.frame(ev.Sequence); known && ev.ObjectId != 0 {
+			ev.CaptureTime, ev.Width, ev.Height = m.CaptureTime, m.Width, m.Height
+		}
 		if !c.events.put(ev) {
 			c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
 		}

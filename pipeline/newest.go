@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -88,6 +89,22 @@ func (n *newest) last() *segdv1.MaskFrame {
 // sequence is the newest frame's number, 0 before the first.
 func (n *newest) sequence() uint64 { return n.masks().Sequence }
 
+// frame is the masks of a frame that is kept.
+func (n *newest) frame(seq uint64) (masks *segdv1.MaskFrame, kept bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, kept := n.find(seq)
+	if !kept {
+		return nil, false
+	}
+	return n.frames[at], true
+}
+
+// find is where a frame's masks are, or would be. It needs mu.
+func (n *newest) find(seq uint64) (at int, kept bool) {
+	return slices.BinarySearchFunc(n.frames, seq, func(m *segdv1.MaskFrame, seq uint64) int { return cmp.Compare(m.Sequence, seq) })
+}
+
 // retain returns the newest picture, of which the caller owns a reference, and its masks; nil before the first and
 // after the end.
 func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame) {
@@ -134,15 +151,7 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 	if k == 0 {
 		return nil, fmt.Errorf("%w: %d; no frame was published yet", ErrFrame, seq)
 	}
-	i, found := slices.BinarySearchFunc(n.frames, seq, func(m *segdv1.MaskFrame, seq uint64) int {
-		switch {
-		case m.Sequence < seq:
-			return -1
-		case m.Sequence > seq:
-			return 1
-		}
-		return 0
-	})
+	i, found := n.find(seq)
 	first, last := n.frames[0].Sequence, n.frames[k-1].Sequence
 	switch {
 	case found:

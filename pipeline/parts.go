@@ -89,6 +89,7 @@ type Meter interface {
 	LookFailed()            // of those Looked
 	Detected(class string)  // one thing, in a frame
 	Unmarked(n int)         // things that were detected, but too many objects are marked
+	Limited()               // an event was not told when it happened, since there are too many
 	Objects(objects.Table)  // after each frame, and when they change
 	Zone(zones.ZoneCount)   // with the first word, and when it changes
 	Line(zones.LineCount)   // likewise
@@ -164,6 +165,7 @@ func (nopMeter) Looked(time.Duration)      {}
 func (nopMeter) LookFailed()               {}
 func (nopMeter) Detected(string)           {}
 func (nopMeter) Unmarked(int)              {}
+func (nopMeter) Limited()                  {}
 func (nopMeter) Objects(objects.Table)     {}
 func (nopMeter) Zone(zones.ZoneCount)      {}
 func (nopMeter) Line(zones.LineCount)      {}

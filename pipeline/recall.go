@@ -61,7 +61,7 @@ func (s *stages) recall(ctx context.Context, next uint64) error {
 			c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
 		}
 	}
-	c.emit(time.Now(), c.edit(0, objects.Recall{Known: all})...)
+	c.emit(time.Now(), c.edit(c.newest.sequence(), objects.Recall{Known: all})...)
 	// Should these stages fail, what is automatic is found anew.
 	c.memory.ForgetAutomatic(c.newest.table())
 	return nil
@@ -80,7 +80,7 @@ func (c *Camera) clearMemory() {
 func (c *Camera) forgetAll(err error) {
 	c.clearMemory()
 	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, c.newest.table().IDs(), keyError, err)
-	c.emit(time.Now(), c.edit(0, objects.RemoveAll{Reason: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err)})...)
+	c.emit(time.Now(), c.edit(c.newest.sequence(), objects.RemoveAll{Reason: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err)})...)
 }
 
 // resize forgets the objects if it is the first frame of another size than those before: they are nowhere in it.

@@ -142,7 +142,8 @@ func (s *stages) conclude(r *report) {
 		edits = append(edits, objects.Annotate{By: r.note.Annotation, Seq: r.seq, Time: r.pts})
 	}
 	var told []objects.Event
-	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts})...)
+	c.ration.at(r.pts)
+	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts, May: c.ration.may})...)
 	if r.marked = r.note != nil; r.marked {
 		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation)...)
 	}

@@ -145,7 +145,7 @@ func (c *Camera) once(ctx context.Context) error {
 	if last := c.newestScene(); last != nil { // else it is what stages saw that ended before
 		c.memory.SetLast(last)
 	}
-	c.emit(time.Now(), append(events, c.edit(0, objects.Lose{Reason: "the camera's stages ended"})...)...)
+	c.emit(time.Now(), append(events, c.edit(c.newest.sequence(), objects.Lose{Reason: "the camera's stages ended"})...)...)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
 	case !soon: // what they learnt is not at fault
 		c.failures = 0

@@ -19,14 +19,26 @@ import (
 // that is found again by new ones is where it was. Whoever has the camera's turn uses it.
 type zoneWatch struct {
 	watcher    *zones.Watcher
-	configured []byte         // Config.Zones as JSON
-	objects    []zones.Object // of the frame in hand
-	set        bool           // by somebody, while c is there
+	configured []byte                     // Config.Zones as JSON
+	objects    []zones.Object             // of the frame in hand
+	set        bool                       // by somebody, while c is there
+	early      map[uint32][]*segdv1.Event // by object: what happened before an event tells of it
+	untold     map[visit]bool             // entries that no event told of, so that none tells of their end
 
 	layout atomic.Pointer[zones.Layout] // the watcher's, for any goroutine
 }
 
+// visit is an object in a zone.
+type visit struct {
+	object uint32
+	zone   string
+}
+
+// maxEarly bounds what is kept of an object until an event tells of it.
+const maxEarly = 16
+
 func (z *zoneWatch) begin(c *Camera) (err error) {
+	z.early, z.untold = map[uint32][]*segdv1.Event{}, map[visit]bool{}
 	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
 		return err
 	}
@@ -70,24 +82,64 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 			z.objects = append(z.objects, zones.Object{ID: o.ID, Lost: true})
 		}
 	}
-	return z.events(c, z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects}), it.seq, table.Get)
+	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
+	var out []*segdv1.Event
+	for _, o := range table.All() {
+		if early := z.early[o.ID]; o.Appeared && len(early) > 0 {
+			delete(z.early, o.ID)
+			out = append(out, z.limit(c, early)...)
+		}
+	}
+	return append(out, z.events(c, events, it.seq, table.Get)...)
 }
 
 // forget forgets an object that was removed, as of frame seq.
 func (z *zoneWatch) forget(c *Camera, o objects.Object, seq uint64) []*segdv1.Event {
-	return z.events(c, z.watcher.Forget(o.ID), seq, func(uint32) (objects.Object, bool) { return o, true })
+	events := z.events(c, z.watcher.Forget(o.ID), seq, func(uint32) (objects.Object, bool) { return o, true })
+	delete(z.early, o.ID)
+	return events
 }
 
 // events are what happened to objects, with the counts told as they are now.
 func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
 	for _, ev := range events {
 		o, _ := of(ev.Object)
-		out = append(out, message.OfZone(ev, seq, &o))
+		o.ID = ev.Object
+		told := message.OfZone(ev, seq, &o)
+		if o.Appeared {
+			out = append(out, told)
+		} else if early := z.early[o.ID]; len(early) < maxEarly {
+			z.early[o.ID] = append(early, told)
+		}
 	}
+	out = z.limit(c, out)
 	if len(events) > 0 {
 		z.counted(c)
 	}
 	return out
+}
+
+// limit leaves out what is beyond the limit, and the ends of what was left out.
+func (z *zoneWatch) limit(c *Camera, events []*segdv1.Event) []*segdv1.Event {
+	return slices.DeleteFunc(events, func(ev *segdv1.Event) bool {
+		in := visit{ev.ObjectId, ev.Zone}
+		switch ev.Kind {
+		case segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
+			untold := z.untold[in]
+			delete(z.untold, in)
+			if !untold {
+				c.ration.owe()
+			}
+			return untold
+		case segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED:
+			if !c.ration.may(true) {
+				z.untold[in] = true
+				return true
+			}
+			return false
+		}
+		return z.untold[in] || !c.ration.may(true)
+	})
 }
 
 // Zones are the camera's zones and lines, with their defaults. They must not be changed.

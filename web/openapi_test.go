@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
@@ -233,10 +234,16 @@ func TestOpenAPIDescribesEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		extent *segdv1.Box
-		ok     bool
-	}{{nil, true}, {&segdv1.Box{X: -3, Width: 5, Height: 9}, true}, {&segdv1.Box{}, false}} {
-		text, err := wire.Marshal(&segdv1.Event{Camera: "gate", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1, Extent: tt.extent})
+		extent, box *segdv1.Box
+		ok          bool
+	}{
+		{nil, nil, true}, {&segdv1.Box{X: -3, Width: 5, Height: 9}, &segdv1.Box{X: 3, Width: 5, Height: 9}, true},
+		{&segdv1.Box{}, nil, false}, {nil, &segdv1.Box{X: -3, Width: 5, Height: 9}, false},
+	} {
+		text, err := wire.Marshal(&segdv1.Event{
+			Camera: "gate", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1, ObjectClass: "person", Extent: tt.extent,
+			Box: tt.box, Score: .8, CaptureTime: timestamppb.Now(), Width: 640, Height: 480,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,12 @@ func kept(m proto.Message) error {
 		if m.Time == nil || m.Kind == segdv1.EventKind_EVENT_KIND_UNSPECIFIED {
 			bad("event %v at %v; want a kind and a time", m.Kind, m.Time)
 		}
+		if !(m.Score >= 0 && m.Score <= 1) || m.Box == nil && m.Score != 0 {
+			bad("event %v: box %v and score %v; want 0 to 1, and 0 without a box", m.Kind, m.Box, m.Score)
+		}
+		if (m.Width > 0) != (m.CaptureTime != nil) {
+			bad("event %v: a picture %d wide of %v; want the size and the time of its frame, or neither", m.Kind, m.Width, m.CaptureTime)
+		}
 	case *segdv1.Status:
 		if m.Time == nil {
 			bad("status without a time")

@@ -158,7 +158,8 @@ const (
 	EventKind_EVENT_KIND_CAMERA_UP EventKind = 1
 	// The camera stopped delivering, or never began; message says why.
 	EventKind_EVENT_KIND_CAMERA_DOWN EventKind = 2
-	// An object was annotated, or detected, and has its first mask; message says that it was detected.
+	// An object was annotated and has its first mask, or was detected and has had masks in three frames and for half a
+	// second of stream time; message says that it was detected.
 	EventKind_EVENT_KIND_OBJECT_APPEARED EventKind = 3
 	// An object went from visible to occluded.
 	EventKind_EVENT_KIND_OBJECT_OCCLUDED EventKind = 4
@@ -1025,7 +1026,21 @@ type Event struct {
 	Lease uint64 `protobuf:"varint,14,opt,name=lease,proto3" json:"lease,omitempty"`
 	// The object's extent in the frame sequence, as in Object; of one that is out of sight and no longer
 	// predicted, the last one it had. Absent without one.
-	Extent        *Box `protobuf:"bytes,15,opt,name=extent,proto3" json:"extent,omitempty"`
+	Extent *Box `protobuf:"bytes,15,opt,name=extent,proto3" json:"extent,omitempty"`
+	// As Object.class, of the object object_id.
+	ObjectClass string `protobuf:"bytes,16,opt,name=object_class,json=objectClass,proto3" json:"object_class,omitempty"`
+	// The smallest rectangle around the object's mask in the frame sequence, or around its last mask where it has
+	// none there. Absent if it never had one, and of what it had before a start of segd.
+	Box *Box `protobuf:"bytes,17,opt,name=box,proto3" json:"box,omitempty"`
+	// Confidence in that mask, as in Object; 0 without box.
+	Score float64 `protobuf:"fixed64,18,opt,name=score,proto3" json:"score,omitempty"`
+	// MaskFrame.capture_time of the frame sequence, of events of an object. Absent if segd does not know that frame
+	// any more.
+	CaptureTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=capture_time,json=captureTime,proto3" json:"capture_time,omitempty"`
+	// Width of that frame, in pixels, which box and extent are of; 0 where capture_time is absent.
+	Width int32 `protobuf:"varint,20,opt,name=width,proto3" json:"width,omitempty"`
+	// Height of that frame, likewise.
+	Height        int32 `protobuf:"varint,21,opt,name=height,proto3" json:"height,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1163,6 +1178,48 @@ func (x *Event) GetExtent() *Box {
 		return x.Extent
 	}
 	return nil
+}
+
+func (x *Event) GetObjectClass() string {
+	if x != nil {
+		return x.ObjectClass
+	}
+	return ""
+}
+
+func (x *Event) GetBox() *Box {
+	if x != nil {
+		return x.Box
+	}
+	return nil
+}
+
+func (x *Event) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *Event) GetCaptureTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CaptureTime
+	}
+	return nil
+}
+
+func (x *Event) GetWidth() int32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Event) GetHeight() int32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
 }
 
 // ObjectStatus is one object's state in the newest frame.
@@ -1719,7 +1776,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\xd0\x03\n" +
+	"\apending\x18\a \x01(\bR\apending\"\x96\x05\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1736,7 +1793,13 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\x12\x14\n" +
 	"\x05epoch\x18\r \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05lease\x18\x0e \x01(\x04R\x05lease\x12$\n" +
-	"\x06extent\x18\x0f \x01(\v2\f.segd.v1.BoxR\x06extent\"n\n" +
+	"\x06extent\x18\x0f \x01(\v2\f.segd.v1.BoxR\x06extent\x12!\n" +
+	"\fobject_class\x18\x10 \x01(\tR\vobjectClass\x12\x1e\n" +
+	"\x03box\x18\x11 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x14\n" +
+	"\x05score\x18\x12 \x01(\x01R\x05score\x12=\n" +
+	"\fcapture_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vcaptureTime\x12\x14\n" +
+	"\x05width\x18\x14 \x01(\x05R\x05width\x12\x16\n" +
+	"\x06height\x18\x15 \x01(\x05R\x06height\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1875,19 +1938,21 @@ var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	2,  // 13: segd.v1.Event.kind:type_name -> segd.v1.EventKind
 	3,  // 14: segd.v1.Event.direction:type_name -> segd.v1.Direction
 	4,  // 15: segd.v1.Event.extent:type_name -> segd.v1.Box
-	1,  // 16: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	17, // 17: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	17, // 18: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	12, // 19: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	16, // 20: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
-	17, // 21: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
-	13, // 22: segd.v1.Status.zones:type_name -> segd.v1.ZoneStatus
-	14, // 23: segd.v1.Status.lines:type_name -> segd.v1.LineStatus
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	4,  // 16: segd.v1.Event.box:type_name -> segd.v1.Box
+	17, // 17: segd.v1.Event.capture_time:type_name -> google.protobuf.Timestamp
+	1,  // 18: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	17, // 19: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	17, // 20: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	12, // 21: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	16, // 22: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	17, // 23: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	13, // 24: segd.v1.Status.zones:type_name -> segd.v1.ZoneStatus
+	14, // 25: segd.v1.Status.lines:type_name -> segd.v1.LineStatus
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }

@@ -24,6 +24,7 @@ import (
 	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
+	"github.com/segd/segd/webhook"
 )
 
 // daemon is what run and demo have in common: everything between a configuration
@@ -43,6 +44,7 @@ type daemon struct {
 	web      *web.Server
 	bus      *bus.Bus
 	mqtt     *mqtt.Publisher // nil: there is no broker
+	webhooks *webhook.Sender // to whatever webhooks there are
 	kept     checkpoints     // nil: nothing is kept over a restart
 	drained  bool            // serve has closed the bus, and told how that went
 	model    features.Model
@@ -149,6 +151,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if err := d.openMQTT(); err != nil {
 		return nil, err
 	}
+	if err := d.openWebhooks(); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -156,7 +161,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 	d := &daemon{
 		cfg: cfg, log: log, level: new(slog.LevelVar), annotations: map[string]*annotation.Annotation{},
-		registry: prometheus.NewRegistry(), whip: &publishers{log: log},
+		registry: prometheus.NewRegistry(), whip: &publishers{log: log}, webhooks: webhook.New(version, log),
 	}
 	d.meters = metrics.New(d.registry)
 	return d

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"runtime"
 	"slices"
 
@@ -82,7 +83,7 @@ func (h host) Open(next *config.Config) (undo func(), err error) {
 			h.d.whip.close()
 		}
 	}
-	if err := h.d.openDetector(next); err != nil {
+	if err := errors.Join(h.d.checkWebhooks(next), h.d.openDetector(next)); err != nil {
 		undo()
 		return nil, err
 	}
@@ -108,6 +109,7 @@ func (h host) Tell(here, going, all []config.Camera) {
 
 func (h host) Changed(now *config.Config) {
 	setLevel(h.d.level, now.Log)
+	h.d.setWebhooks(now)
 	h.d.tellFleet(now.Cameras)
 }
 
@@ -115,7 +117,7 @@ func (h host) Removed(name string) { h.d.meters.Remove(name) }
 
 func (h host) Possible(running, wanted *config.Config) *config.Config {
 	next := *running
-	next.Cameras, next.Log.Level = wanted.Cameras, wanted.Log.Level
+	next.Cameras, next.Log.Level, next.Webhooks = wanted.Cameras, wanted.Log.Level, wanted.Webhooks
 	if h.d.whip.get() == nil { // but for the token, which the page has
 		next.WHIP = wanted.WHIP
 		next.WHIP.Token = running.WHIP.Token

@@ -50,12 +50,13 @@ func (d *daemon) openMQTT() (err error) {
 	return nil
 }
 
-// publisher is where cameras publish: the bus, and the broker too if there is one.
+// publisher is where cameras publish: the bus and webhooks, and the broker too if there is one.
 func (d *daemon) publisher() pipeline.Publisher {
-	if d.mqtt == nil {
-		return d.bus
+	var to pipeline.Publisher = posting{d.bus, d.webhooks}
+	if d.mqtt != nil {
+		to = bothPublishers{to, d.mqtt}
 	}
-	return bothPublishers{d.bus, d.mqtt}
+	return to
 }
 
 // bothPublishers tell a broker of what goes to the bus, whatever becomes of it there.

@@ -63,7 +63,7 @@ func TestBothPublishers(t *testing.T) {
 		t.Errorf("%d messages wait for the broker, want the event", n)
 	}
 	d := newDaemon(&config.Config{}, slog.New(slog.DiscardHandler))
-	if p := d.publisher(); !reflect.DeepEqual(p, pipeline.Publisher(d.bus)) {
+	if p := d.publisher(); !reflect.DeepEqual(p, pipeline.Publisher(posting{d.bus, d.webhooks})) {
 		t.Errorf("without a broker it is %T", p)
 	}
 }

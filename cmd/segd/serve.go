@@ -31,7 +31,7 @@ func (d *daemon) settings() json.RawMessage { return d.cameras.Settings().Public
 //
 // The order of ending is written here and nowhere else: a box of a fleet gives its cameras to others, the sources stop, the
 // frames in hand are finished, publishers are sent away, the bus is drained, and
-// MQTT and HTTP go last, so that the page and the metrics tell of all of it.
+// MQTT, webhooks and HTTP go last, so that the page and the metrics tell of all of it.
 func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,10 +51,11 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 
 	helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
 	helpers.Go(func() { every(time.Minute, ticked, func(time.Duration) { codec.GiveBack() }) })
-	var mqttErr error
+	var mqttErr, webhookErr error
 	if d.mqtt != nil {
 		helpers.Go(func() { mqttErr = d.mqtt.Run(webCtx) })
 	}
+	helpers.Go(func() { webhookErr = d.webhooks.Run(webCtx) })
 	if d.reloader != nil {
 		helpers.Go(func() { d.reloader.run(ctx) })
 	}
@@ -87,7 +88,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	d.drained = true
 	stopWeb()
 	helpers.Wait()
-	return errors.Join(err, webErr, fleetErr, mqttErr)
+	return errors.Join(err, webErr, fleetErr, mqttErr, webhookErr)
 }
 
 // every calls tick at intervals until done is closed.

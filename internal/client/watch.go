@@ -186,10 +186,17 @@ func stateName(s segdv1.State) string {
 }
 
 func eventLine(e *segdv1.Event) string {
-	kind := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")), "_", " ")
+	kind := strings.ReplaceAll(segdv1.KindName(e.Kind), "_", " ")
 	line := fmt.Sprintf("%s  %s  %s", clock(e.GetTime().AsTime()), e.Camera, kind)
 	if e.ObjectId != 0 {
-		line += ": " + cli.ObjectName(e.ObjectId, e.ObjectLabel) + extentText(e.Extent)
+		line += ": " + cli.ObjectName(e.ObjectId, e.ObjectLabel)
+		if e.ObjectClass != "" && e.ObjectClass != e.ObjectLabel {
+			line += ", a " + e.ObjectClass
+		}
+		if b := e.Box; b != nil {
+			line += fmt.Sprintf(", at (%d,%d) %d×%d, score %.2f", b.X, b.Y, b.Width, b.Height, e.Score)
+		}
+		line += extentText(e.Extent)
 	}
 	if e.Message != "" {
 		line += ": " + e.Message

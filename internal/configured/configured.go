@@ -23,6 +23,7 @@ import (
 	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/webhook"
 )
 
 // Source is how a camera is received.
@@ -76,6 +77,18 @@ func MQTT(cfg *config.Config, log *slog.Logger) mqtt.Config {
 		Prefix: m.Prefix, Site: cfg.Site, Box: cfg.Fleet.Box, Discovery: m.Discovery,
 		SnapshotEvery: m.SnapshotEveryTime(), Logger: log,
 	}
+}
+
+// Webhooks are the configured servers that events are posted to.
+func Webhooks(cfg *config.Config) []webhook.Hook {
+	all := make([]webhook.Hook, len(cfg.Webhooks))
+	for i, w := range cfg.Webhooks {
+		all[i] = webhook.Hook{
+			Name: w.Name, URL: w.URL, Secret: w.Secret, SecretFile: w.SecretFile, CA: w.CA,
+			Kinds: w.Kinds, Cameras: w.Cameras, Classes: w.Classes, Zones: w.Zones,
+		}
+	}
+	return all
 }
 
 func retention(r config.Retention) bus.Retention {

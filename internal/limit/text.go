@@ -34,7 +34,7 @@ const (
 var texts = map[string]int{
 	"name": MaxName, "site": MaxName, "box": MaxName, "camera": MaxName, "zones": MaxName,
 	"url": MaxURL, "page": MaxURL,
-	"token": MaxSecret, "viewer_token": MaxSecret, "password": MaxSecret, "credential": MaxSecret,
+	"token": MaxSecret, "viewer_token": MaxSecret, "password": MaxSecret, "credential": MaxSecret, "secret": MaxSecret,
 	"annotation": MaxPath, "path": MaxPath, "names": MaxPath, "prototxt": MaxPath, "engine_library": MaxPath, "engine_cache": MaxPath,
 	"cert": MaxPath, "key": MaxPath, "ca": MaxPath, "credentials": MaxPath, "nkey": MaxPath, "store_dir": MaxPath, "cameras_key": MaxPath,
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/mqtt"
+	"github.com/segd/segd/webhook"
 )
 
 // probeTimeout bounds how long a camera may take to show its first frame.
@@ -77,6 +78,9 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 	}
 	if cfg.MQTT.On() {
 		list = append(list, trial{"mqtt", func() (string, error) { return "", mqtt.Try(ctx, configured.MQTT(cfg, nil)) }})
+	}
+	for _, h := range configured.Webhooks(cfg) {
+		list = append(list, trial{"webhook " + h.Name, func() (string, error) { return "", webhook.Try(ctx, h) }})
 	}
 	for _, cam := range cfg.Cameras {
 		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cfg.HTTP.BasePath, cam) }})

@@ -554,6 +554,50 @@ export declare type Event = Message<"segd.v1.Event"> & {
    * @generated from field: segd.v1.Box extent = 15;
    */
   extent?: Box | undefined;
+
+  /**
+   * As Object.class, of the object object_id.
+   *
+   * @generated from field: string object_class = 16;
+   */
+  objectClass: string;
+
+  /**
+   * The smallest rectangle around the object's mask in the frame sequence, or around its last mask where it has
+   * none there. Absent if it never had one, and of what it had before a start of segd.
+   *
+   * @generated from field: segd.v1.Box box = 17;
+   */
+  box?: Box | undefined;
+
+  /**
+   * Confidence in that mask, as in Object; 0 without box.
+   *
+   * @generated from field: double score = 18;
+   */
+  score: number;
+
+  /**
+   * MaskFrame.capture_time of the frame sequence, of events of an object. Absent if segd does not know that frame
+   * any more.
+   *
+   * @generated from field: google.protobuf.Timestamp capture_time = 19;
+   */
+  captureTime?: Timestamp | undefined;
+
+  /**
+   * Width of that frame, in pixels, which box and extent are of; 0 where capture_time is absent.
+   *
+   * @generated from field: int32 width = 20;
+   */
+  width: number;
+
+  /**
+   * Height of that frame, likewise.
+   *
+   * @generated from field: int32 height = 21;
+   */
+  height: number;
 };
 
 /**
@@ -990,7 +1034,8 @@ export enum EventKind {
   CAMERA_DOWN = 2,
 
   /**
-   * An object was annotated, or detected, and has its first mask; message says that it was detected.
+   * An object was annotated and has its first mask, or was detected and has had masks in three frames and for half a
+   * second of stream time; message says that it was detected.
    *
    * @generated from enum value: EVENT_KIND_OBJECT_APPEARED = 3;
    */

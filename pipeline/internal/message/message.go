@@ -110,8 +110,14 @@ func OfObject(ev objects.Event, seq uint64) *segdv1.Event {
 		objects.NotFollowed: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED,
 		objects.Removed:     segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED,
 	}[ev.Kind]
+	return eventOf(kind, &ev.Object, seq, ev.Message)
+}
+
+// eventOf is an event of an object, as of frame seq.
+func eventOf(kind segdv1.EventKind, o *objects.Object, seq uint64, message string) *segdv1.Event {
 	return &segdv1.Event{
-		Kind: kind, ObjectId: ev.Object.ID, ObjectLabel: ev.Object.Label, Sequence: seq, Message: ev.Message, Extent: box(ev.Object.Extent),
+		Kind: kind, ObjectId: o.ID, ObjectLabel: o.Label, ObjectClass: o.Class, Sequence: seq, Message: message,
+		Box: box(o.Box), Score: o.Score, Extent: box(o.Extent),
 	}
 }
 
@@ -151,7 +157,7 @@ func State(s tracker.State) segdv1.State {
 
 // OfZone is what there is to be told of an object in a zone or at a line, as of frame seq.
 func OfZone(ev zones.Event, seq uint64, o *objects.Object) *segdv1.Event {
-	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: o.Label, Sequence: seq, Extent: box(o.Extent)}
+	out := eventOf(segdv1.EventKind_EVENT_KIND_UNSPECIFIED, o, seq, "")
 	switch ev.Kind {
 	case zones.Entered:
 		out.Kind, out.Zone = segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, ev.Name

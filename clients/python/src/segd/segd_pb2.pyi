@@ -67,38 +67,50 @@ class Box(_message.Message):
     def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ["camera", "direction", "epoch", "extent", "kind", "lease", "line", "message", "object_id", "object_label", "sequence", "site", "stay_seconds", "time", "zone"]
+    __slots__ = ["box", "camera", "capture_time", "direction", "epoch", "extent", "height", "kind", "lease", "line", "message", "object_class", "object_id", "object_label", "score", "sequence", "site", "stay_seconds", "time", "width", "zone"]
+    BOX_FIELD_NUMBER: _ClassVar[int]
     CAMERA_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_TIME_FIELD_NUMBER: _ClassVar[int]
     DIRECTION_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EXTENT_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_CLASS_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_LABEL_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SITE_FIELD_NUMBER: _ClassVar[int]
     STAY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
+    box: Box
     camera: str
+    capture_time: _timestamp_pb2.Timestamp
     direction: Direction
     epoch: int
     extent: Box
+    height: int
     kind: EventKind
     lease: int
     line: str
     message: str
+    object_class: str
     object_id: int
     object_label: str
+    score: float
     sequence: int
     site: str
     stay_seconds: float
     time: _timestamp_pb2.Timestamp
+    width: int
     zone: str
-    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[_Union[EventKind, str]] = ..., object_id: _Optional[int] = ..., object_label: _Optional[str] = ..., message: _Optional[str] = ..., sequence: _Optional[int] = ..., zone: _Optional[str] = ..., stay_seconds: _Optional[float] = ..., line: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., extent: _Optional[_Union[Box, _Mapping]] = ...) -> None: ...
+    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[_Union[EventKind, str]] = ..., object_id: _Optional[int] = ..., object_label: _Optional[str] = ..., message: _Optional[str] = ..., sequence: _Optional[int] = ..., zone: _Optional[str] = ..., stay_seconds: _Optional[float] = ..., line: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., extent: _Optional[_Union[Box, _Mapping]] = ..., object_class: _Optional[str] = ..., box: _Optional[_Union[Box, _Mapping]] = ..., score: _Optional[float] = ..., capture_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class LineStatus(_message.Message):
     __slots__ = ["a_to_b", "b_to_a", "name"]
