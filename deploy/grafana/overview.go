@@ -68,6 +68,13 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(third, "Not carried out", "Messages that did not reach the MQTT broker, by reason, and commands by MQTT, by outcome.", unitPerSecond,
 			query{`sum by (reason) (rate(segd_mqtt_lost_total[$__rate_interval]))`, "lost, {{reason}}"},
 			query{`sum by (outcome) (rate(segd_mqtt_commands_total[$__rate_interval]))`, "commands {{outcome}}"})).
+		WithRow(row("Webhooks")).
+		WithPanel(lines(half, "Events posted", "Events that wait for the webhook's server, and those that it has taken, per minute.", unitCount,
+			query{`segd_webhook_waiting`, "waiting, {{webhook}}"},
+			query{`rate(segd_webhook_delivered_total[$__rate_interval]) * 60`, "taken per minute, {{webhook}}"})).
+		WithPanel(lines(half, "Events not taken", "Posts that the webhook's server did not take, most of which are made again, and events that it never got, by reason.", unitPerSecond,
+			query{`rate(segd_webhook_failures_total[$__rate_interval])`, "posts, {{webhook}}"},
+			query{`sum by (webhook, reason) (rate(segd_webhook_lost_total[$__rate_interval]))`, "lost, {{webhook}} {{reason}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).

@@ -621,7 +621,7 @@ const inventedFleet = `(() => {
     { name: "night", alive: false, by: "a", capacity_fps: 60, load_fps: 0, cameras: 0, cordoned: true, drained: true },
   ];
   const real = fetch;
-  window.fetch = (path, ...more) => path === "/api/v1/fleet" ? Promise.resolve(Response.json({ box: "a", boxes, cameras })) : real(path, ...more);
+  window.fetch = (path, ...more) => new URL(path, location).pathname === "/api/v1/fleet" ? Promise.resolve(Response.json({ box: "a", boxes, cameras })) : real(path, ...more);
   return true;
 })()`
 
