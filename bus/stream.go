@@ -185,12 +185,13 @@ const (
 	errNoStorage      jetstream.ErrorCode = 10047
 	errAccountStorage jetstream.ErrorCode = 10002
 	errStreamTooLarge jetstream.ErrorCode = 10122
+	errNoPeers        jetstream.ErrorCode = 10005 // no server of a cluster has it, or there are too few
 )
 
 // noRoom tells whether JetStream has no room for a stream of that size.
 func noRoom(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{errNoStorage, errAccountStorage, errStreamTooLarge}, api.ErrorCode)
+	return errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{errNoStorage, errAccountStorage, errStreamTooLarge, errNoPeers}, api.ErrorCode)
 }
 
 // createStream returns the stream as it is then.
