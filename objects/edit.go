@@ -256,6 +256,7 @@ func (c *change) state(o *Object, now tracker.State, in *Observe) {
 		o.waiting = false
 		return
 	case o.Appeared && o.Told == tracker.Lost && now == tracker.Occluded:
+		o.waiting = false
 		return // what was lost when the stages were built anew stays so until it is found
 	case !o.Appeared:
 		if o.Automatic() {
@@ -281,7 +282,7 @@ func (c *change) watch(seq uint64, now time.Duration) {
 			o.watched = o.MarkedIn == seq || now-o.MarkedAt < watchFor
 		default:
 			o.watched = false
-			if o.MarkedIn != seq && o.Appeared { // else who marked it is told so
+			if o.MarkedIn != seq && o.VisibleFrames > 0 { // else who marked it is told so
 				c.tell(NotFollowed, o, "it has no mask any more, %.1f s after frame %d, the first since it was marked; mark it again, or more of it",
 					(now - o.MarkedAt).Seconds(), o.MarkedIn)
 			}
@@ -326,7 +327,7 @@ func (e Lose) edit(c *change) {
 			o.Told = tracker.Lost
 			c.tell(Lost, o, "%s", e.Reason)
 		}
-		o.State, o.Area, o.Left, o.Fresh, o.watched, o.awaited = tracker.Lost, 0, false, false, false, false
+		o.State, o.Area, o.Left, o.Fresh, o.watched, o.awaited, o.waiting = tracker.Lost, 0, false, false, false, false, false
 	}
 }
 

@@ -243,3 +243,13 @@ func TestRenameCheck(t *testing.T) {
 		}
 	}
 }
+
+// Whoever marks what has lost its mask again within a second is told so, however much else there is to tell of.
+func TestNotFollowedIsNotLimited(t *testing.T) {
+	first, then := frame(0, seen(1)), frame(1, hidden(1))
+	first.May = func(bool) bool { return false }
+	then.May = first.May
+	if _, events := (Table{}).Apply(Annotate{By: mark(1)}, first, then); !slices.Equal(told(events), []string{"1 not followed"}) {
+		t.Errorf("told %q; want that it is not followed", told(events))
+	}
+}

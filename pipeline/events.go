@@ -43,14 +43,22 @@ func (q *eventQueue) close() {
 	close(q.events)
 }
 
-// emit completes events, which happened then, and queues them for the bus.
+// complete says when an event happened, and of which picture it is.
+func (c *Camera) complete(ev *segdv1.Event, then time.Time) {
+	ev.Time = timestamppb.New(then)
+	if m, known := c.newest.frame(ev.Sequence); known && ev.ObjectId != 0 {
+		ev.CaptureTime, ev.Width, ev.Height = m.CaptureTime, m.Width, m.Height
+	}
+}
+
+// emit completes events, which happened then unless they are complete, and queues them for the bus.
 func (c *Camera) emit(then time.Time, events ...*segdv1.Event) {
 	for _, ev := range events {
-		ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.New(then), c.epoch.Load()
-		ev.Lease = c.cfg.Lease.Token()
-		if m, known := c.newest.frame(ev.Sequence); known && ev.ObjectId != 0 {
-			ev.CaptureTime, ev.Width, ev.Height = m.CaptureTime, m.Width, m.Height
+		if ev.Time == nil {
+			c.complete(ev, then)
 		}
+		ev.Site, ev.Camera, ev.Epoch = c.cfg.Site, c.cfg.Name, c.epoch.Load()
+		ev.Lease = c.cfg.Lease.Token()
 		if !c.events.put(ev) {
 			c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
 		}

@@ -1,14 +1,22 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
 // So many at once, so many a second after that, and what has to be told comes out of what is to come.
@@ -103,10 +111,109 @@ func TestZonesOfUnconfirmed(t *testing.T) {
 				if got := b.rec.kinds(); !slices.Equal(got, tt.want) {
 					t.Errorf("events %q; want %q", got, tt.want)
 				}
+				appeared, entered := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED), b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED)
+				if appeared != nil && appeared.Time.AsTime().Sub(entered.Time.AsTime()) != appeared.CaptureTime.AsTime().Sub(entered.CaptureTime.AsTime()) {
+					t.Errorf("entered at %v in the picture of %v, appeared at %v in that of %v", entered.Time.AsTime(), entered.CaptureTime.AsTime(), appeared.Time.AsTime(), appeared.CaptureTime.AsTime())
+				}
 				if n := c.State().Zones[0].Entries; n != 1 {
 					t.Errorf("%d entries counted; want 1", n)
 				}
 			})
 		})
 	}
+}
+
+// limitedMeter counts events beyond the limit.
+type limitedMeter struct {
+	nopMeter
+	n atomic.Int32
+}
+
+func (m *limitedMeter) Limited() { m.n.Add(1) }
+
+// More than is kept of an object until it is told of is left out, in pairs, and counted.
+func TestHeldBackInPairs(t *testing.T) {
+	meter := &limitedMeter{}
+	c := &Camera{cfg: Config{Zones: testZones, Meter: meter}, log: slog.New(slog.DiscardHandler)}
+	c.ration = newRation(c.limited)
+	c.ration.at(0)
+	z := &c.zones
+	if err := z.begin(c); err != nil {
+		t.Fatal(err)
+	}
+	const object = 7
+	happen := func(kind zones.Kind, times int) {
+		for range times {
+			name := "all"
+			if kind == zones.Crossed {
+				name = "middle"
+			}
+			if out := z.events(c, []zones.Event{{Kind: kind, Object: object, Name: name}}, 1, time.Unix(9, 0), func(uint32) (objects.Object, bool) { return objects.Object{}, false }); len(out) != 0 {
+				t.Errorf("%v is told of before the object is", out)
+			}
+		}
+	}
+	happen(zones.Entered, 1)
+	happen(zones.Crossed, maxEarly)
+	happen(zones.Left, 1)
+	if n := meter.n.Load(); n != maxEarly {
+		t.Errorf("%d events are counted as left out; want %d", n, maxEarly)
+	}
+	for _, ev := range z.early[object] {
+		if !ev.Time.AsTime().Equal(time.Unix(9, 0)) {
+			t.Errorf("%v: held back since %v", ev, ev.Time.AsTime())
+		}
+	}
+	held := z.early[object]
+	delete(z.early, object)
+	if out := z.limit(c, held); len(out) != 1 || out[0].Kind != segdv1.EventKind_EVENT_KIND_LINE_CROSSED || len(z.untold) != 0 {
+		t.Errorf("told %v, %v left; want one crossing, as the entry was left out", out, z.untold)
+	}
+	happen(zones.Entered, 1)
+	happen(zones.Crossed, maxEarly)
+	if z.forget(c, objects.Object{ID: object}, 1); len(z.early)+len(z.untold) != 0 {
+		t.Errorf("%v and %v are left of what was forgotten", z.early, z.untold)
+	}
+}
+
+// flickering is a Stepper whose objects have a mask in every other frame.
+type flickering struct{ Stepper }
+
+func (f flickering) Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error) {
+	res, err := f.Stepper.Step(ctx, s, p, ann, extents)
+	if err == nil && s.Seq%2 == 1 {
+		for k := range res.Objects {
+			o := &res.Objects[k]
+			*o = tracker.Object{ID: o.ID, State: tracker.Occluded}
+		}
+	}
+	return res, err
+}
+
+// A camera tells of so much at once, and of so much a second of its stream.
+func TestEventsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const frames = 100 // in ten seconds
+		b := newBench(t, "gate", frames)
+		meter := &limitedMeter{}
+		b.cfg.Annotation, b.cfg.AnnotationFits, b.cfg.Meter = annotate(ptr(0), 0), true, meter
+		open := b.cfg.NewStepper
+		b.cfg.NewStepper = func() (Stepper, error) {
+			s, err := open()
+			return flickering{s}, err
+		}
+		b.run(t.Context(), t)
+		n := 0
+		for _, kind := range b.rec.kinds() {
+			if slices.Contains([]string{"OBJECT_APPEARED", "OBJECT_OCCLUDED", "OBJECT_BACK"}, kind) {
+				n++
+			}
+		}
+		if want := EventsAtOnce + 9*EventsPerSecond; n < want-1 || n > want+1 {
+			t.Errorf("%d events of an object that changes in each of %d frames; want %d", n, frames, want)
+		}
+		if meter.n.Load() == 0 {
+			t.Error("none is counted as beyond the limit")
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -68,10 +69,17 @@ func (z *zoneWatch) counted(c *Camera) {
 	c.stats.with(func(s *Snapshot) { s.Zones = counts })
 }
 
-// observe returns what happens in the frame of it, where the objects are those of a table.
-func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table objects.Table) []*segdv1.Event {
+// observe returns what happens in the frame of it, where the objects are those of a table. It follows what was held back until
+// now.
+func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table objects.Table) (out []*segdv1.Event) {
+	for _, o := range table.All() {
+		if early := z.early[o.ID]; o.Appeared && len(early) > 0 {
+			delete(z.early, o.ID)
+			out = append(out, z.limit(c, early)...)
+		}
+	}
 	if l := z.watcher.Layout(); len(l.Zones)+len(l.Lines) == 0 {
-		return nil
+		return out
 	}
 	z.objects = z.objects[:0]
 	for _, o := range res.Objects {
@@ -83,34 +91,37 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 		}
 	}
 	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
-	var out []*segdv1.Event
-	for _, o := range table.All() {
-		if early := z.early[o.ID]; o.Appeared && len(early) > 0 {
-			delete(z.early, o.ID)
-			out = append(out, z.limit(c, early)...)
-		}
-	}
-	return append(out, z.events(c, events, it.seq, table.Get)...)
+	return append(out, z.events(c, events, it.seq, taken(it.frame), table.Get)...)
 }
 
 // forget forgets an object that was removed, as of frame seq.
 func (z *zoneWatch) forget(c *Camera, o objects.Object, seq uint64) []*segdv1.Event {
-	events := z.events(c, z.watcher.Forget(o.ID), seq, func(uint32) (objects.Object, bool) { return o, true })
+	events := z.events(c, z.watcher.Forget(o.ID), seq, time.Time{}, func(uint32) (objects.Object, bool) { return o, true })
 	delete(z.early, o.ID)
+	maps.DeleteFunc(z.untold, func(v visit, _ bool) bool { return v.object == o.ID })
 	return events
 }
 
-// events are what happened to objects, with the counts told as they are now.
-func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
+// events are what happened to objects then, in frame seq, with the counts told as they are now.
+func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, then time.Time, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
 	for _, ev := range events {
 		o, _ := of(ev.Object)
 		o.ID = ev.Object
 		told := message.OfZone(ev, seq, &o)
 		if o.Appeared {
 			out = append(out, told)
-		} else if early := z.early[o.ID]; len(early) < maxEarly {
-			z.early[o.ID] = append(early, told)
+			continue
 		}
+		early := z.early[o.ID]
+		if len(early) == maxEarly {
+			for _, ev := range early {
+				z.leaveOut(ev)
+				c.limited()
+			}
+			early = nil
+		}
+		c.complete(told, then)
+		z.early[o.ID] = append(early, told)
 	}
 	out = z.limit(c, out)
 	if len(events) > 0 {
@@ -119,26 +130,33 @@ func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, of func(
 	return out
 }
 
+// leaveOut notes that an event is not told, so that the end of an entry is only told if that was.
+func (z *zoneWatch) leaveOut(ev *segdv1.Event) {
+	switch in := (visit{ev.ObjectId, ev.Zone}); ev.Kind {
+	case segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED:
+		z.untold[in] = true
+	case segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
+		delete(z.untold, in)
+	}
+}
+
 // limit leaves out what is beyond the limit, and the ends of what was left out.
 func (z *zoneWatch) limit(c *Camera, events []*segdv1.Event) []*segdv1.Event {
-	return slices.DeleteFunc(events, func(ev *segdv1.Event) bool {
-		in := visit{ev.ObjectId, ev.Zone}
-		switch ev.Kind {
-		case segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
-			untold := z.untold[in]
-			delete(z.untold, in)
-			if !untold {
-				c.ration.owe()
-			}
-			return untold
-		case segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED:
-			if !c.ration.may(true) {
-				z.untold[in] = true
-				return true
-			}
-			return false
+	return slices.DeleteFunc(events, func(ev *segdv1.Event) (out bool) {
+		switch untold := z.untold[visit{ev.ObjectId, ev.Zone}]; {
+		case ev.Kind == segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED:
+			out = !c.ration.may(true)
+		case ev.Kind != segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
+			out = untold || !c.ration.may(true)
+		case untold:
+			out = true
+		default:
+			c.ration.owe()
 		}
-		return z.untold[in] || !c.ration.may(true)
+		if out {
+			z.leaveOut(ev)
+		}
+		return out
 	})
 }
 
@@ -166,7 +184,8 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 		}
 		z.set = true
 		z.changed(c)
-		c.emit(time.Now(), z.events(c, events, c.newest.sequence(), c.newest.table().Get)...)
+		now := time.Now()
+		c.emit(now, z.events(c, events, c.newest.sequence(), now, c.newest.table().Get)...)
 		set = z.watcher.Layout()
 		for _, name := range c.cfg.Detect.Zones {
 			if !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == name }) {
