@@ -63,11 +63,11 @@
 // # Inside
 //
 // A [Tracker] is the order of the steps; what they do is in packages below internal/,
-// which import downward only. A scene becomes a picture.Picture, immutable; belief says
+// which import downward only. A scene becomes a picture.Picture, immutable; propagation says
 // what its superpixels are by the affinity and the objects' extents, with what recall found again of
 // objects out of sight; seed changes that by what somebody marked; window estimates the classifier and
-// labels the newest frame, and alone knows package solver; life moves the objects' states
-// on; outline draws the masks; past keeps the pictures that can still be annotated. Below
+// labels the newest frame, and alone knows package solver; trackstate moves the objects' states
+// on; outline draws the masks; history keeps the pictures that can still be annotated. Below
 // them are cosine (which features are alike), labeling (what happens to labels when objects come and
 // go) and scratch (memory).
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/jpeg"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -291,4 +292,34 @@ func TestTryCamera(t *testing.T) {
 	a.want(http.StatusConflict, http.MethodPost, "/test", `{"name": "test", "url": "`+address+`"}`)
 	a.want(http.StatusNoContent, http.MethodDelete, "/test", "")
 	a.want(http.StatusMethodNotAllowed, http.MethodGet, "/test", "")
+}
+
+// typed is what somebody takes a while to type.
+type typed struct {
+	io.Reader
+	pause time.Duration
+}
+
+func (t *typed) Read(b []byte) (int, error) {
+	time.Sleep(t.pause)
+	t.pause = 0
+	return t.Reader.Read(b)
+}
+
+// What --wait bounds is the answer, not how long it takes to type what is sent.
+func TestTypingIsNotWaiting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 7 s: somebody types")
+	}
+	t.Parallel()
+	const wait = 5 * time.Second
+	a := newAdding(t, "", fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true}", pictures(t, 20)))
+	a.start()
+	a.up("gate")
+	marks := &typed{strings.NewReader(strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)), wait + time.Second}
+	var out, errs bytes.Buffer
+	args := []string{"annotate", "gate", "-", "--site", "home", "--nats", "nats://" + a.nats, "--wait", wait.String()}
+	if err := run(t.Context(), args, marks, &out, &errs); err != nil || !strings.Contains(out.String(), "accepted") {
+		t.Errorf("%v: %s%s", err, &out, &errs)
+	}
 }

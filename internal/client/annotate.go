@@ -44,6 +44,20 @@ type target struct {
 
 // command is cmd, which does something with a running segd in the time that it may take.
 func (t *target) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	return t.prepared(cmd, func(ctx context.Context, args []string) error {
+		ctx, cancel := t.asking(ctx)
+		defer cancel()
+		return do(ctx, args)
+	})
+}
+
+// asking is ctx for as long as an answer is waited for.
+func (t *target) asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, t.wait)
+}
+
+// prepared is command where do takes its time, to read or to have something typed, before it is asking.
+func (t *target) prepared(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
 	t.server.register(cmd)
 	usage := "site the camera is at"
 	if t.what != "" {
@@ -53,11 +67,7 @@ func (t *target) command(cmd *cobra.Command, do func(ctx context.Context, args [
 	cli.FromEnv(cmd, "site", "SEGD_SITE")
 	cmd.Flags().DurationVar(&t.wait, "wait", cmp.Or(t.wait, 15*time.Second), "how long to wait for the answer")
 	cmd.Args = cli.Args
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), t.wait)
-		defer cancel()
-		return do(ctx, args)
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return do(cmd.Context(), args) }
 	return cmd
 }
 
@@ -77,7 +87,7 @@ func (f *pageFlags) register(cmd *cobra.Command) {
 
 func annotateCommand(std cli.Streams) *cobra.Command {
 	var to target
-	cmd := to.command(&cobra.Command{
+	cmd := to.prepared(&cobra.Command{
 		Use:   "annotate CAMERA FILE",
 		Short: "Tell a running segd where an object is",
 		Long: "FILE is a PNG as large as the camera's frames whose pixel values are object ids, 0\n" +
@@ -103,6 +113,8 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 		if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
+		ctx, cancel := to.asking(ctx)
+		defer cancel()
 		annotated, err := to.camera(args[0]).Annotate(ctx, payload)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ type cameraFlags struct {
 }
 
 func (f *cameraFlags) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
-	f.to.command(cmd, do)
+	f.to.prepared(cmd, do)
 	f.login.Flags(cmd, "the camera")
 	cmd.Flags().StringSliceVar(&f.detect, "detect", nil, "classes to mark by itself, such as person,car")
 	return cmd
@@ -79,6 +79,8 @@ func addCommand(std cli.Streams) *cobra.Command {
 		if err := f.fill(std, camera, args[2:]); err != nil {
 			return err
 		}
+		ctx, cancel := f.to.asking(ctx)
+		defer cancel()
 		return send(ctx, std, camera, "added", f.to.camera("").AddCamera)
 	})
 }
@@ -102,6 +104,8 @@ func setCommand(std cli.Streams) *cobra.Command {
 			return cli.Usage(fmt.Errorf("camera set: nothing to change; accepted: KEY=VALUE, --user or --detect"))
 		}
 		patch["name"] = args[0]
+		ctx, cancel := f.to.asking(ctx)
+		defer cancel()
 		return send(ctx, std, patch, "changed", f.to.camera("").SetCamera)
 	})
 	cmd.ValidArgsFunction = f.to.completeAdded(func(listed) bool { return true })
