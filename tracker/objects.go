@@ -49,7 +49,7 @@ func (o *objects) anyVisible() bool {
 	return slices.ContainsFunc(o.all, func(o object) bool { return o.State == Visible })
 }
 
-// views are the objects as packages belief and recall see them, until one is added or
+// views are the objects as packages propagation and recall see them, until one is added or
 // removed.
 func (o *objects) views() []propagation.Object {
 	o.viewsOf = o.viewsOf[:0]
