@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/nearest"
+	"github.com/segd/segd/webhook"
 	"github.com/segd/segd/zones"
 )
 
@@ -463,9 +464,6 @@ func (d *decoder) mqtt(m *MQTT) {
 	}
 }
 
-// secretKey is a webhook's secret: 24 to 64 bytes.
-var secretKey = regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{32,86}={0,2}$`)
-
 // webhooks checks what is said of servers that events are posted to, but for their files.
 func (d *decoder) webhooks(all []Webhook) {
 	if len(all) > maxWebhooks {
@@ -487,8 +485,10 @@ func (d *decoder) webhooks(all []Webhook) {
 		case w.CA != "" && u.Scheme != "https":
 			d.bad(path+".ca", "the url is without TLS; accepted: with https://")
 		}
-		if w.Secret != "" && !secretKey.MatchString(w.Secret) {
-			d.bad(path+".secret", "it is none; accepted: whsec_ and base64 of 24 to 64 bytes, as of: echo whsec_$(openssl rand -base64 32)")
+		if w.Secret != "" {
+			if _, err := webhook.ParseSecret(w.Secret); err != nil {
+				d.bad(path+".secret", "%v", err)
+			}
 		}
 		if w.Secret != "" && w.SecretFile != "" {
 			d.bad(path+".secret_file", "secret is there too; accepted: one of them")

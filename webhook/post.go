@@ -77,7 +77,7 @@ const maxAfter = 5 * time.Minute
 // maxAnswer is how much of an answer is read, so that the connection can be used again.
 const maxAnswer = 64 << 10
 
-// client posts to t's server. Redirects are not followed: the secret's owner named another server.
+// client posts to t's server. Redirects are not followed: events go to the server of the configuration only.
 func (t *target) client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout: timeout,

@@ -39,7 +39,7 @@ type Stats struct {
 	Delivered uint64
 	Failed    uint64 // posts that were not taken, of which most are made again
 	// Events that were given up: the oldest, beyond the bound; older than an hour; refused by the server; waiting
-	// when segd or the hook ended.
+	// when segd ended.
 	Overflowed, Expired, Refused, Unsent uint64
 }
 
@@ -70,7 +70,7 @@ type hook struct {
 	target  *target
 	log     *slog.Logger
 	wake    chan struct{} // holds one: look again
-	changed chan struct{} // closed when target is another one
+	changed chan struct{} // closed to end a pause, and replaced
 	end     context.CancelFunc
 	ended   bool
 
@@ -120,8 +120,7 @@ func (s *Sender) Set(hooks []Hook) error {
 		s.hooks = append(s.hooks, h)
 		if !h.target.same(t) {
 			h.target = t
-			close(h.changed)
-			h.changed = make(chan struct{})
+			h.again()
 		}
 	}
 	for _, h := range before {
@@ -161,7 +160,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	s.running = nil
 	for _, h := range s.hooks {
 		h.ended = true
-		close(h.changed) // who waits to post again tries once more
+		h.again() // who waits to post again tries once more
 		h.look()
 	}
 	s.mu.Unlock()
@@ -224,6 +223,12 @@ func (h *hook) put(m *message) {
 	h.look()
 }
 
+// again ends the pause before something is posted again.
+func (h *hook) again() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
 // shift takes the oldest off the queue.
 func (h *hook) shift() {
 	h.bytes -= len(h.queue[0].body)
@@ -268,9 +273,9 @@ func (h *hook) work(ctx context.Context) {
 			client.CloseIdleConnections()
 		}
 	}
-	defer func() { drop() }()
+	defer drop()
 	retry := pause.Growing(h.s.times.minRetry, h.s.times.maxRetry)
-	said := "" // the fault that was logged last, to say it once
+	failing := false // to say it once
 	for {
 		m, t, changed, over := h.next()
 		if m == nil {
@@ -300,17 +305,17 @@ func (h *hook) work(ctx context.Context) {
 		if a.err == nil {
 			h.done(m, func(st *Stats) { st.Delivered++ })
 			retry.Reset()
-			if said != "" {
+			if failing {
 				h.log.Info("the webhook's server takes events again")
-				said = ""
+				failing = false
 			}
 			continue
 		}
 		h.s.mu.Lock()
 		h.stats.Failed++
 		h.s.mu.Unlock()
-		if why := a.err.Error(); why != said {
-			said = why
+		if !failing {
+			failing = true
 			h.log.Warn("an event is not taken by the webhook's server", "error", fmt.Errorf("webhook: %w", a.err), "again", !a.forGood)
 		}
 		if a.forGood {

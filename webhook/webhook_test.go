@@ -256,8 +256,8 @@ func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 func TestRetries(t *testing.T) {
 	log, said := heard()
 	srv := serve(t, func(w http.ResponseWriter, n int, _ string) {
-		if n <= 5 {
-			w.WriteHeader(http.StatusInternalServerError)
+		if n <= 5 { // for two causes in turn
+			w.WriteHeader([]int{http.StatusBadGateway, http.StatusInternalServerError}[n%2])
 		}
 	})
 	srv.Start()
@@ -279,8 +279,48 @@ func TestRetries(t *testing.T) {
 	if st := s.Stats()[0]; st != (Stats{Name: "door", Delivered: 3, Failed: 5}) {
 		t.Errorf("%+v", st)
 	}
-	if text := said(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "500 Internal Server Error") || strings.Contains(text, "token-in-the-path") {
+	if text := said(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "500 Internal Server Error") || strings.Contains(text, "token-in-the-path") || strings.Count(text, "takes events again") != 1 {
 		t.Errorf("log:\n%s", text)
+	}
+}
+
+// A server that says when to come again is not asked before, but for more than maxAfter.
+func TestRetryAfter(t *testing.T) {
+	srv := serve(t, func(w http.ResponseWriter, n int, _ string) {
+		w.Header().Set("Retry-After", []string{"1", "99999999"}[n%2])
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	srv.Start()
+	target := &target{Hook: Hook{Name: "door", URL: srv.URL}}
+	client := target.client(waitfor.Limit)
+	defer client.CloseIdleConnections()
+	for _, want := range []time.Duration{maxAfter, time.Second} {
+		if a := target.post(t.Context(), client, "segd", &message{id: "evt_1", body: []byte("{}")}); a.err == nil || a.forGood || a.after != want {
+			t.Errorf("%+v; want it to be posted again after %v", a, want)
+		}
+	}
+}
+
+// A server that does not answer does not keep segd from ending.
+func TestEndWhileServerHangs(t *testing.T) {
+	hanging := make(chan struct{})
+	srv := serve(t, func(http.ResponseWriter, int, string) { <-hanging })
+	srv.Start()
+	defer close(hanging)
+	s := New("1.2.3", nil)
+	s.times.answer, s.times.last = time.Hour, 10*time.Millisecond
+	if err := s.Set([]Hook{{Name: "door", URL: srv.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Event(event(0))
+	stop := start(t, s)
+	waitfor.True(t, "posted", func() bool { return len(srv.posts()) > 0 })
+	stop()
+	if st := s.Stats()[0]; st.Unsent != 1 {
+		t.Errorf("%+v; want one that was not sent", st)
+	}
+	if err := s.Set([]Hook{{Name: "door", URL: srv.URL, Kinds: []string{"camera_up"}}}); err != nil { // after the end, too
+		t.Error(err)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"runtime"
 	"slices"
 
@@ -74,6 +73,9 @@ func (d *daemon) serveBus() error {
 type host struct{ d *daemon }
 
 func (h host) Open(next *config.Config) (undo func(), err error) {
+	if err := h.d.checkWebhooks(next); err != nil {
+		return nil, err
+	}
 	opened, err := h.d.whip.open(next)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func (h host) Open(next *config.Config) (undo func(), err error) {
 			h.d.whip.close()
 		}
 	}
-	if err := errors.Join(h.d.checkWebhooks(next), h.d.openDetector(next)); err != nil {
+	if err := h.d.openDetector(next); err != nil {
 		undo()
 		return nil, err
 	}
@@ -109,7 +111,6 @@ func (h host) Tell(here, going, all []config.Camera) {
 
 func (h host) Changed(now *config.Config) {
 	setLevel(h.d.level, now.Log)
-	h.d.setWebhooks(now)
 	h.d.tellFleet(now.Cameras)
 }
 

@@ -73,6 +73,7 @@ func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error)
 		return r.source.load(ctx)
 	})
 	if began {
+		r.d.setWebhooks(r.d.cameras.Settings())
 		tellSystemd(log, sd.SdNotifyReady)
 	}
 	if err != nil {
