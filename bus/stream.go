@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +116,11 @@ func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) (apa
 		if !ok {
 			continue
 		}
-		there, err := createStream(ctx, js, want, r)
+		least := int64(0)
+		if kind == KindEvent && r.MaxBytes == 0 {
+			least = eventLeastBytes
+		}
+		there, err := createStream(ctx, js, want, r, least, cfg.Logger)
 		if err != nil {
 			return false, fmt.Errorf("bus: JetStream stream %s: %w", want.Name, err)
 		}
@@ -194,15 +199,17 @@ func noRoom(err error) bool {
 	return errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{errNoStorage, errAccountStorage, errStreamTooLarge, errNoPeers}, api.ErrorCode)
 }
 
-// createStream returns the stream as it is then.
-func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention) (there jetstream.StreamConfig, err error) {
+// createStream returns the stream as it is then: one of least bytes where there is no room for what is wanted, if least
+// is not 0.
+func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention, least int64, log *slog.Logger) (there jetstream.StreamConfig, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 	defer cancel()
 	stream, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = js.CreateStream(ctx, want)
-		if want.MaxBytes > eventLeastBytes && r.MaxBytes == 0 && noRoom(err) {
-			want.MaxBytes = eventLeastBytes
+		if want.MaxBytes > least && least > 0 && noRoom(err) {
+			log.Warn("the NATS server has no room for a stream as large as segd wants it", "stream", want.Name, "wanted_mib", want.MaxBytes>>20, "made_mib", least>>20)
+			want.MaxBytes = least
 			_, err = js.CreateStream(ctx, want)
 		}
 		if errors.Is(err, jetstream.ErrStreamSubjectTransformNotSupported) {

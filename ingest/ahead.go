@@ -22,7 +22,7 @@ type Ahead struct {
 	sink     func(*Frame)
 	// What an Observer has missed that comes later.
 	up      bool
-	decoder *decoding // nil: nothing was decoded
+	decoder func(o *Observer) // tells it; nil: nothing was decoded
 }
 
 // OpenAhead is Open of a source that runs at once. cfg's Observer is not told anything: that of Attach is.
@@ -72,8 +72,8 @@ func (a *Ahead) Attach(o Observer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.observer = o.complete()
-	if d := a.decoder; d != nil {
-		a.observer.Decoder(d.id, d.on, nil)
+	if a.decoder != nil {
+		a.decoder(&a.observer)
 	}
 	if a.up {
 		a.observer.Up(false)
@@ -121,7 +121,8 @@ func (a *Ahead) observe() Observer {
 		},
 		Held: func(d time.Duration) { tell(func(o *Observer) { o.Held(d) }) },
 		Decoder: func(id codec.ID, on codec.Device, fallback error) {
-			tell(func(o *Observer) { a.decoder = &decoding{id: id, on: on}; o.Decoder(id, on, fallback) })
+			told := func(o *Observer) { o.Decoder(id, on, fallback) }
+			tell(func(o *Observer) { a.decoder = told; told(o) })
 		},
 	}
 }

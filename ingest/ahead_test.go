@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
 )
 
 // A source that runs ahead has the next frame at once, of a camera whose key frames are rare; who attaches is told how
@@ -28,8 +29,8 @@ func TestAhead(t *testing.T) {
 	}
 	var e events
 	a.Attach(e.observer())
-	if e.ups != 1 || len(e.decoders) != 1 {
-		t.Errorf("who attaches hears of %d ups and %d decoders", e.ups, len(e.decoders))
+	if e.ups != 1 || e.reconnects != 0 || len(e.decoders) != 1 {
+		t.Errorf("who attaches hears of %d ups, %d of them again, and %d decoders", e.ups, e.reconnects, len(e.decoders))
 	}
 	runs, stop := context.WithCancel(t.Context())
 	frames := make(chan seen, 1000)
@@ -75,5 +76,16 @@ func TestAheadEnds(t *testing.T) {
 	a.Close()
 	if err := a.Wait(t.Context()); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// Who attaches hears why the decoder is not the one that was asked for.
+func TestAheadFallback(t *testing.T) {
+	a := &Ahead{observer: Observer{}.complete()}
+	a.observe().Decoder(codec.H264, codec.Software, errors.New("no card"))
+	var e events
+	a.Attach(e.observer())
+	if len(e.decoders) != 1 || e.fallbacks != 1 {
+		t.Errorf("hears of %v, and of %d fallbacks", e.decoders, e.fallbacks)
 	}
 }

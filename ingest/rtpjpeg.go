@@ -30,7 +30,7 @@ const (
 type rtpJPEG struct {
 	// described is the picture's size by the session description; 0: it does not say.
 	described size
-	// byQ are the quantization tables of each Q of 128 to 254, which may come once only
+	// byQ are the quantization tables of each Q below 255; those from 128 on may come once only
 	// (RFC 2435, section 4.2).
 	byQ map[byte][]byte
 	// last are the segments of the picture before, to which ONVIF lets the next one refer.
@@ -193,7 +193,9 @@ func (d *rtpJPEG) quantization(h *jpegHeader, rest []byte) ([]byte, error) {
 	case h.q == 0: // ONVIF: those of the picture before
 		return rest, nil
 	case h.q < 100:
-		d.tables = scaledTables(h.q)
+		if d.tables = d.byQ[h.q]; d.tables == nil {
+			d.keep(h.q, scaledTables(h.q))
+		}
 		return rest, nil
 	case h.q < 128:
 		return nil, fmt.Errorf("%w: RTP/JPEG with Q %d; 1 to 99 and 128 to 255 are accepted (RFC 2435)", ErrCodec, h.q)
@@ -215,14 +217,20 @@ func (d *rtpJPEG) quantization(h *jpegHeader, rest []byte) ([]byte, error) {
 	if len(rest) < n {
 		return nil, errShortPacket
 	}
-	d.tables = bytes.Clone(rest[:n])
-	if h.q < 255 {
-		if d.byQ == nil {
-			d.byQ = map[byte][]byte{}
-		}
-		d.byQ[h.q] = d.tables
-	}
+	d.keep(h.q, bytes.Clone(rest[:n]))
 	return rest[n:], nil
+}
+
+// keep has the picture, and later ones of the same Q, have these quantization tables.
+func (d *rtpJPEG) keep(q byte, tables []byte) {
+	d.tables = tables
+	if q == 255 { // each picture has its own
+		return
+	}
+	if d.byQ == nil {
+		d.byQ = map[byte][]byte{}
+	}
+	d.byQ[q] = tables
 }
 
 // onvifSegments are the segments of ONVIF's header extension, by kind, each with its marker.

@@ -80,8 +80,8 @@ type Config struct {
 // Observer is told what happens to a source, by the goroutine that runs it. Its
 // functions must not block; each may be nil.
 type Observer struct {
-	// Up: frames flow, for the first time or again, which is after Down and an Up
-	// before that (a first connection that took several attempts is the first time).
+	// Up: frames flow. again says that they did before, and Down was told since: not so after a
+	// first connection that took several attempts.
 	Up func(again bool)
 	// Down: the source went away, or could not be reached the first time. It is
 	// called once until the next Up.
