@@ -656,3 +656,12 @@ cameras:
 	fmt.Println(err)
 	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires
 }
+
+// What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.
+func TestServedIsNoBasePath(t *testing.T) {
+	for _, name := range []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whip"} {
+		if _, err := config.Parse("f", []byte("http: {base_path: /"+name+"}\n"+minimal), nil); err == nil || !strings.Contains(err.Error(), "segd itself has something at /"+name) {
+			t.Errorf("/%s: %v", name, err)
+		}
+	}
+}

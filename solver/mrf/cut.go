@@ -83,7 +83,7 @@ type Cut struct {
 // negative, or 2⁹⁶⁰ or more; c is without nodes then. Cost O(n+m); memory is reused,
 // and edges is not kept.
 func (c *Cut) Reset(n int, edges []Edge) error {
-	c.nodes, c.time = c.nodes[:0], 0 // with nothing to be repaired
+	c.nodes, c.time = c.nodes[:0], 0 // at time 0 there is no earlier flow for Solve to repair
 	if n < 0 || n >= math.MaxInt32 || len(edges) >= math.MaxInt32/2 {
 		return fmt.Errorf("%w: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", ErrInput, n, len(edges))
 	}
@@ -110,7 +110,6 @@ func (c *Cut) reset(n int, edges []Edge) {
 		c.nodes[i] = node{parent: noNode, parentArc: -1, next: noNode}
 	}
 	c.activeHead, c.activeTail = noNode, noNode
-	c.time = 0
 
 	heaviest := 0.0
 	for k := range edges {

@@ -87,7 +87,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 		for _, complete := range []bool{true, false} {
 			for _, s := range sources {
 				if s.knowsAll(labels) == complete {
-					a.ask(b, p, s, objects)
+					a.ask(v, p, s, objects)
 				}
 			}
 			if complete {
@@ -297,8 +297,8 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 	return again
 }
 
-// ask adds the votes of one reference to b.Q.
-func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object) {
+// ask adds the votes of one reference.
+func (a *Affinity) ask(v votes, p *picture.Picture, s Source, objects []Object) {
 	a.measure(p, s, objects)
 	a.places = append(a.places[:0], place{asked: a.asked})
 	if s.Annotated {
@@ -313,12 +313,10 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 			a.weights[c] = weight * m.Weight(Temperature)
 		}
 	}
-	labels := 1 + len(objects)
 	if s.Latest {
-		a.motion.estimate(a.matches, Links, p, s.Reference, labels, novel)
+		a.motion.estimate(a.matches, Links, p, s.Reference, v.labels, novel)
 		a.motion.discount(a.weights, a.matches, Links, p, s.Reference, a.radii)
 	}
-	v := votes{b.Q, a.support, a.reliable, &a.can, labels}
 	v.add(a.matches, a.weights, Links, s.Reference)
 }
 

@@ -343,7 +343,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 		s.Annotated = annotated
 		var b Belief
 		b.Reset(p.N, 2)
-		a.ask(&b, p, s, o)
+		a.ask(votes{q: b.Q, support: a.support, reliable: a.reliable, can: &a.can, labels: 2}, p, s, o)
 		for i := range p.N {
 			best := slices.Repeat([]cosine.Match{cosine.None}, Links)
 			for j := range int32(s.N) {

@@ -35,7 +35,7 @@ func (fixed) Label(context.Context, []int32, []float64) error { return nil }
 const Tolerance = 1e-3
 
 // Gamma is γ, a superpixel's slack.
-const Gamma = 4
+const Gamma = 4.0
 
 const (
 	tau         = Gamma / 2 // τ, how far the classifier may move from a window to the next; more takes more iterations
@@ -135,7 +135,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if !learn {
 		return Report{}, nil
 	}
-	nu, gamma := w.Nu, float64(Gamma)
+	nu, gamma := w.Nu, Gamma
 	if w.observe == nil {
 		w.observe = w.trace.add
 	}
