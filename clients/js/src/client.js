@@ -116,7 +116,7 @@ export class Client {
         wake();
       },
     });
-    this.connection.closed().then((error) => {
+    subscription.closed.then((error) => {
       [failed, ended] = [failed ?? error, true];
       wake();
     });
