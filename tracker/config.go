@@ -19,10 +19,11 @@ const (
 	Joint    Mode = iota // affinity and the re-estimated classifier; what the daemon runs
 	Affinity             // labels propagated by similarity alone
 	Fixed                // as Joint, but the classifier is re-estimated without the discrete step
-	Cold                 // as Joint, but the classifier begins from nothing in every frame
+	Memoryless           // as Joint, but nothing is learnt from the windows before
+	Cold                 // as Joint, but a window's solve starts from zero
 )
 
-var modeNames = [...]string{"joint", "affinity", "fixed", "cold"}
+var modeNames = [...]string{"joint", "affinity", "fixed", "memoryless", "cold"}
 
 func (m Mode) String() string { return modeNames[m] }
 

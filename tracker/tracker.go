@@ -62,7 +62,7 @@ func assemble(cfg Config) *Tracker {
 		seeder:   seed.Seeder{Radius: propagation.AnchorRadius},
 		window: window.Window{Config: window.Config{
 			Nu: cfg.Nu, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
-			FixedLabels: cfg.Mode == Fixed, Cold: cfg.Mode == Cold,
+			FixedLabels: cfg.Mode == Fixed, Memoryless: cfg.Mode == Memoryless, Cold: cfg.Mode == Cold,
 		}},
 	}
 }

@@ -104,7 +104,7 @@ func stepOf(t testing.TB, tr *Tracker, s *features.Scene, p Picture, a *annotati
 }
 
 func TestFollowsAMovingDisc(t *testing.T) {
-	for _, mode := range []Mode{Joint, Affinity, Fixed, Cold} {
+	for _, mode := range []Mode{Joint, Affinity, Fixed, Memoryless, Cold} {
 		t.Run(mode.String(), func(t *testing.T) {
 			tr := newTracker(t, Config{Mode: mode})
 			for i := range uint64(15) {
@@ -425,12 +425,12 @@ func TestSameInputSameMasks(t *testing.T) {
 }
 
 func TestParseMode(t *testing.T) {
-	for _, m := range []Mode{Joint, Affinity, Fixed, Cold} {
+	for _, m := range []Mode{Joint, Affinity, Fixed, Memoryless, Cold} {
 		if got, err := ParseMode(m.String()); got != m || err != nil {
 			t.Errorf("ParseMode(%q) = %v, %v", m, got, err)
 		}
 	}
-	if _, err := ParseMode("both"); err == nil || !strings.Contains(err.Error(), "affinity, fixed, cold") {
+	if _, err := ParseMode("both"); err == nil || !strings.Contains(err.Error(), "affinity, fixed, memoryless, cold") {
 		t.Error(`"both" was accepted`)
 	}
 }

@@ -18,8 +18,9 @@ import (
 var Variants = []Variant{
 	{"affinity alone", tracker.Affinity},
 	{"classifier re-estimated, labels fixed", tracker.Fixed},
-	{"joint, cold", tracker.Cold},
-	{"joint, warm", tracker.Joint},
+	{"joint, without windows before", tracker.Memoryless},
+	{"joint, cold start", tracker.Cold},
+	{"joint, warm start", tracker.Joint},
 }
 
 // Variant is a part of the model, or the whole of it.

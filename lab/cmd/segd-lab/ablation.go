@@ -25,8 +25,9 @@ func ablationCommand(std cli.Streams) *cobra.Command {
 			"parts of the model and by the whole, all on the same scenes, which are computed once:\n\n" +
 			"  affinity alone  labels spread to what looks alike in earlier frames\n" +
 			"  labels fixed    and the classifier is re-estimated, from those labels\n" +
-			"  joint, cold     and the labels with it; the classifier begins from nothing\n" +
-			"  joint, warm     and from the last frame's, as the daemon does\n\n" +
+			"  joint, without  and the labels with it, but nothing is known of windows before\n" +
+			"  joint, cold     and the classifier is drawn to the last window's; solves start at zero\n" +
+			"  joint, warm     and at what the last window ended with, as in the daemon\n\n" +
 			"Each solve ends once it has converged, after 200 iterations at most; the daemon\n" +
 			"ends it after 10. Repeats change the pictures as those of segd eval davis do. J and\n" +
 			"F are means over sequences, with their standard deviation over repeats; gain is J\n" +

@@ -32,7 +32,7 @@ type trackingFlags struct {
 
 func (f *trackingFlags) add(cmd *cobra.Command) {
 	f.addModel(cmd)
-	cmd.Flags().StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, fixed or cold")
+	cmd.Flags().StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, fixed, memoryless or cold")
 }
 
 // addModel is add without the mode.

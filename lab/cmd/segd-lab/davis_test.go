@@ -74,7 +74,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, fixed, cold"}},
+		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, fixed, memoryless, cold"}},
 		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
 		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting, noise or night"}},
 		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
@@ -367,7 +367,7 @@ func TestEvalAblation(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
-	for _, parts := range [][]string{{"1 repeats, seed 1"}, {"J", "F", "gain", "core-ms"}, {"affinity alone", "0.000 ± 0.000"}, {"joint, cold"}, {"joint, warm"}, {"labels fixed"}, {"J", "one"}} {
+	for _, parts := range [][]string{{"1 repeats, seed 1"}, {"J", "F", "gain", "core-ms"}, {"affinity alone", "0.000 ± 0.000"}, {"joint, without"}, {"joint, cold"}, {"joint, warm"}, {"labels fixed"}, {"J", "one"}} {
 		if !lineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}

@@ -23,7 +23,8 @@ type Config struct {
 	Budget  time.Duration // solving time a frame; 0 = no limit but MaxIter
 
 	FixedLabels bool // the labels of the frames stay as they are: DC-ADMM without its discrete step
-	Cold        bool // the classifier begins from nothing in every frame
+	Memoryless  bool // nothing is learnt from the windows before: W₀ = 0
+	Cold        bool // the same problem, but DC-ADMM starts from zero scores and not from those of W₀
 }
 
 // fixed are graphs whose labels stay as they are.
@@ -143,9 +144,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	w.report = Report{Converged: true}
 	opt := solver.Options{
 		MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Relax: relax, Delta: delta, Tol: Tolerance,
-		Consistent: true, Observe: w.observe, Workers: w.workers,
+		Consistent: !w.Cold, Observe: w.observe, Workers: w.workers,
 	}
-	if annotated || w.Cold {
+	if annotated || w.Memoryless {
 		clear(w.weight)
 		clear(w.around)
 	}
@@ -301,6 +302,9 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 		return fmt.Errorf("window: %w", err)
 	}
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
+	if w.Cold {
+		clear(w.state.Scores)
+	}
 	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.unary))
 	return nil
 }

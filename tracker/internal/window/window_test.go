@@ -413,8 +413,8 @@ func TestFrameLabels(t *testing.T) {
 	}
 }
 
-// What ablations leave out is left out: without the discrete step labels stay as they are, whatever they cost, and a cold
-// classifier is that of the frame alone.
+// What ablations leave out is left out: without the discrete step labels stay as they are, whatever they cost; without
+// memory the classifier is that of the window alone; and a cold start takes more iterations to the same classifier.
 func TestAblations(t *testing.T) {
 	estimate := func(w *Window, frames []*Frame, y []int32, annotated bool) Report {
 		t.Helper()
@@ -437,12 +437,12 @@ func TestAblations(t *testing.T) {
 			t.Errorf("labels fixed %v: %d flips, labels kept %v", fix, report.Flips, slices.Equal(y, wrong))
 		}
 	}
-	for _, cold := range []bool{false, true} {
+	for _, memoryless := range []bool{false, true} {
 		frames, truth := made(t, 2)
 		var after [2][]float64
 		for k := range after {
 			w := Window{Config: tuned}
-			w.Cold = cold
+			w.Memoryless = memoryless
 			f, _ := made(t, 2)
 			if k == 1 { // something else was learnt before
 				other := make([]int32, len(truth))
@@ -452,8 +452,28 @@ func TestAblations(t *testing.T) {
 			estimate(&w, frames[:1], slices.Clone(truth), false)
 			after[k] = slices.Clone(w.Weights())
 		}
-		if slices.Equal(after[0], after[1]) != cold {
-			t.Errorf("cold %v: what was learnt before makes a difference: %v", cold, !cold)
+		if slices.Equal(after[0], after[1]) != memoryless {
+			t.Errorf("memoryless %v: what was learnt before makes a difference: %v", memoryless, !memoryless)
+		}
+	}
+	var reports [2]Report
+	var learnt [2][]float64
+	for k, cold := range []bool{false, true} {
+		frames, truth := made(t, 2)
+		w := Window{Config: tuned}
+		w.MaxIter = annotatedIter
+		copy(frames[0].Marks.Fixed, truth)
+		estimate(&w, frames[:1], slices.Clone(truth), true)
+		w.Cold = cold
+		reports[k] = estimate(&w, frames, slices.Clone(truth), false)
+		learnt[k] = slices.Clone(w.Weights())
+	}
+	if warm, cold := reports[0], reports[1]; warm.Iterations >= cold.Iterations || !warm.Converged || !cold.Converged {
+		t.Errorf("a warm start: %+v; a cold one: %+v", warm, cold)
+	}
+	for i, v := range learnt[0] {
+		if math.Abs(v-learnt[1][i]) > 0.01 {
+			t.Errorf("weight %d is %g from a warm start, %g from a cold one", i, v, learnt[1][i])
 		}
 	}
 }
