@@ -16,11 +16,11 @@ import (
 type Mode uint8
 
 const (
-	Joint    Mode = iota // affinity and the re-estimated classifier; what the daemon runs
-	Affinity             // labels propagated by similarity alone
-	Fixed                // as Joint, but the classifier is re-estimated without the discrete step
-	Memoryless           // as Joint, but nothing is learnt from the windows before
-	Cold                 // as Joint, but a window's solve starts from zero
+	Joint      Mode = iota // affinity and the re-estimated classifier; what the daemon runs
+	Affinity               // labels propagated by similarity alone
+	Fixed                  // as Joint, but the classifier is re-estimated without the discrete step
+	Memoryless             // as Joint, but nothing is learnt from the windows before
+	Cold                   // as Joint, but a window's solve starts from zero
 )
 
 var modeNames = [...]string{"joint", "affinity", "fixed", "memoryless", "cold"}
