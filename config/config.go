@@ -202,7 +202,7 @@ type NATSTLS struct {
 	Key  string `yaml:"key"`
 }
 
-// MQTT is a broker that counts of objects, events and snapshots are published to as well, for Home Assistant and others
+// MQTT is a broker that counts of objects, events and pictures are published to as well, for Home Assistant and others
 // (docs/mqtt.md).
 type MQTT struct {
 	// URL of the broker, such as mqtt://broker.example or, by TLS, mqtts://broker.example; ports 1883 and 8883 if it
@@ -221,9 +221,8 @@ type MQTT struct {
 	// Discovery is what the topics begin with by which Home Assistant finds the cameras; empty (""): it is told of none.
 	// Default "homeassistant".
 	Discovery string `yaml:"discovery"`
-	// SnapshotEvery is the least time between two pictures of a camera, with its masks drawn, which are published when
-	// something happened; 1s to 1h, or never. Default "10s".
-	SnapshotEvery string `yaml:"snapshot_every"`
+	// NoSnapshots says that no pictures are published. Default false: those of objects that events are about are.
+	NoSnapshots bool `yaml:"no_snapshots"`
 	// Commands says that cameras which were added while segd runs may be paused, and their detect switched off, by MQTT:
 	// by everybody whom the broker lets publish there. Default false.
 	Commands bool `yaml:"commands"`
@@ -232,14 +231,7 @@ type MQTT struct {
 // On tells whether there is a broker.
 func (m MQTT) On() bool { return m.URL != "" }
 
-// Never is a SnapshotEvery.
-const Never = "never"
-
-// SnapshotEveryTime is SnapshotEvery; 0: never.
-func (m MQTT) SnapshotEveryTime() time.Duration { return duration(m.SnapshotEvery) }
-
-// duration is that of a setting: Parse has refused what is none, but for Never and those that may be left out, which
-// are 0.
+// duration is that of a setting: Parse has refused what is none, but for those that may be left out, which are 0.
 func duration(text string) time.Duration {
 	d, _ := time.ParseDuration(text)
 	return d
@@ -605,9 +597,8 @@ const (
 
 	DefaultFleetTTL = "2s"
 
-	DefaultMQTTPrefix        = "segd"
-	DefaultMQTTDiscovery     = "homeassistant"
-	DefaultMQTTSnapshotEvery = "10s"
+	DefaultMQTTPrefix    = "segd"
+	DefaultMQTTDiscovery = "homeassistant"
 
 	DefaultBatchWait = "2ms"
 
@@ -727,7 +718,6 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Duplicates, "refuse")
 	or(&c.NATS.Replicas, 1)
 	or(&c.MQTT.Prefix, DefaultMQTTPrefix)
-	or(&c.MQTT.SnapshotEvery, DefaultMQTTSnapshotEvery)
 	or(&c.Fleet.TTL, DefaultFleetTTL)
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")

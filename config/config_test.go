@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
-		MQTT:        config.MQTT{Prefix: "segd", Discovery: "homeassistant", SnapshotEvery: "10s"},
+		MQTT:        config.MQTT{Prefix: "segd", Discovery: "homeassistant"},
 		Fleet:       config.Fleet{TTL: "2s"},
 		Model:       config.Model{ShortSide: 544, Device: "auto", BatchWait: "2ms", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
@@ -63,7 +63,7 @@ nats:
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
-mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", snapshot_every: never, commands: true}
+mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", no_snapshots: true, commands: true}
 webhooks:
 - {name: door, url: "https://hooks/x", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw, ca: ca.pem, kinds: [object_entered], cameras: [gate], classes: [traffic light], zones: [yard]}
 - {name: all, url: "http://hooks", secret_file: s}
@@ -105,7 +105,7 @@ cameras:
 			{Name: "all", URL: "http://hooks", SecretFile: "s"},
 		},
 		MQTT: config.MQTT{URL: "mqtts://broker:8884", Username: "segd", PasswordFile: "mqtt.password", ClientID: "segd-1",
-			TLS: config.MQTTTLS{CA: "ca.pem", Cert: "m.pem", Key: "m.key"}, Prefix: "house/segd", SnapshotEvery: "never", Commands: true},
+			TLS: config.MQTTTLS{CA: "ca.pem", Cert: "m.pem", Key: "m.key"}, Prefix: "house/segd", NoSnapshots: true, Commands: true},
 		Fleet: config.Fleet{Box: "box-1", Labels: []string{"gpu=true", "near=gate"}, MaxCameras: 20, Page: "https://box-1:8080/", TTL: "5s"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2, FP16: true, Batch: 4, BatchWait: "5ms", EngineCache: "cache"},
@@ -230,14 +230,13 @@ var faultTable = []struct {
 		want: []string{`f:2:3: mqtt.url: missing; accepted: the broker's, such as mqtt://broker.example`}},
 	{name: "mqtt without a broker, by the environment", text: minimal, environ: []string{"SEGD_MQTT_COMMANDS=true"},
 		want: []string{`f: mqtt.url: missing; accepted: the broker's, such as mqtt://broker.example`}},
-	{name: "mqtt", text: "mqtt: {url: 'http://broker', password_file: a, tls: {key: k.pem}, prefix: 'a/+', discovery: '/ha', snapshot_every: 5}\n" + minimal,
+	{name: "mqtt", text: "mqtt: {url: 'http://broker', password_file: a, tls: {key: k.pem}, prefix: 'a/+', discovery: '/ha'}\n" + minimal,
 		want: []string{
 			`f:1:8: mqtt.username: missing; accepted: whose password is in mqtt.password_file`,
 			`f:1:13: mqtt.url: "http://broker"; accepted: such as mqtt://broker.example or, by TLS, mqtts://broker.example:8883`,
 			`f:1:54: mqtt.tls: cert and key belong together; accepted: both or neither`,
 			`f:1:75: mqtt.prefix: "a/+"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
 			`f:1:93: mqtt.discovery: "/ha"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
-			`f:1:116: mqtt.snapshot_every: "5" has no unit; accepted: a duration from 1s to 1h, or never, such as 5s`,
 		}},
 	{name: "webhooks", text: "webhooks:\n- {url: 'ftp://hooks/sesame', secret: sesame, secret_file: s, kinds: [object_enterd], cameras: ['a b'], classes: [''], zones: ['']}\n" +
 		"- {name: a, url: 'https://u:sesame@h/'}\n- {name: a, url: 'http://h', ca: c.pem}\n- {name: b}\n- {name: c, url: 'https://h/%zz-sesame'}\n" + minimal,

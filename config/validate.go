@@ -40,8 +40,6 @@ const (
 	minDetectKeep                  = time.Second
 	maxDetectObjects               = 100
 	minFleetTTL, maxFleetTTL       = time.Second, time.Minute
-	minSnapshotEvery               = time.Second
-	maxSnapshotEvery               = time.Hour
 	maxFleetCameras                = 1000
 	maxLabels                      = 64
 	maxReplicas                    = 5
@@ -458,9 +456,6 @@ func (d *decoder) mqtt(m *MQTT) {
 	d.topic("mqtt.prefix", m.Prefix)
 	if m.Discovery != "" {
 		d.topic("mqtt.discovery", m.Discovery)
-	}
-	if m.SnapshotEvery != Never {
-		d.duration("mqtt.snapshot_every", m.SnapshotEvery, "from 1s to 1h, or never", DefaultMQTTSnapshotEvery, func(every time.Duration) bool { return every >= minSnapshotEvery && every <= maxSnapshotEvery })
 	}
 }
 

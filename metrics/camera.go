@@ -34,6 +34,9 @@ var outcomes = [...]string{
 // packetOutcomes are what becomes of RTP packets.
 var packetOutcomes = [...]string{"on_time", "late", "lost"}
 
+// thumbnailOutcomes are what becomes of thumbnails of events.
+var thumbnailOutcomes = [...]string{"made", "removed", "left_out"}
+
 // String is the outcome's label value.
 func (o Outcome) String() string { return outcomes[o] }
 
@@ -131,6 +134,7 @@ type Camera struct {
 	looking    prometheus.Observer
 	unmarked   prometheus.Counter
 	limited    prometheus.Counter
+	thumbs     [len(thumbnailOutcomes)]prometheus.Counter
 	keeping    prometheus.Observer
 	unkept     prometheus.Counter
 	automatic  prometheus.Gauge
@@ -214,6 +218,9 @@ func newCamera(m *Metrics, name string) *Camera {
 	for i, o := range packetOutcomes {
 		c.packets[i] = m.packets.WithLabelValues(name, o)
 	}
+	for i, o := range thumbnailOutcomes {
+		c.thumbs[i] = m.thumbs.WithLabelValues(name, o)
+	}
 	for i, s := range stages {
 		c.stages[i] = m.stages.WithLabelValues(name, s)
 	}
@@ -290,6 +297,13 @@ func (c *Camera) Detected(class string) {
 
 // Limited counts an event that was not told when it happened.
 func (c *Camera) Limited() { c.limited.Inc() }
+
+// Thumbnails counts thumbnails of events that were made, removed for newer ones, or left out.
+func (c *Camera) Thumbnails(made, removed, leftOut int) {
+	for i, n := range [...]int{made, removed, leftOut} {
+		c.thumbs[i].Add(float64(max(n, 0)))
+	}
+}
 
 // Unmarked counts n things that were detected, but not marked as there were too many objects.
 func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }

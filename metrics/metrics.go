@@ -96,6 +96,7 @@ type Metrics struct {
 	detected  *prometheus.CounterVec
 	unmarked  *prometheus.CounterVec
 	limited   *prometheus.CounterVec
+	thumbs    *prometheus.CounterVec
 	keptAt    *prometheus.GaugeVec
 	keptSize  *prometheus.GaugeVec
 	keeping   *prometheus.HistogramVec
@@ -178,6 +179,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Things that were detected and not marked, because there were too many objects.", labelCamera),
 		limited: counter("events_limited_total",
 			"Events of objects that were not told when they happened, because there were too many.", labelCamera),
+		thumbs: counter("thumbnails_total",
+			"Thumbnails of events by outcome: made, removed (for newer ones) and left_out (as too many waited, or something failed).", labelCamera, labelOutcome),
 		automatic: gauge("automatic_objects",
 			"Objects that were marked by the detector and that nobody keeps.", labelCamera),
 		keptAt: gauge("checkpoint_timestamp_seconds",

@@ -235,6 +235,7 @@ func TestObservations(t *testing.T) {
 	c.Unmarked(-1)
 	c.Limited()
 	c.Limited()
+	c.Thumbnails(5, 4, 3)
 	c.Automatic(7)
 	c.Checkpoint(1000, time.Millisecond)
 	c.CheckpointFailed()
@@ -316,6 +317,11 @@ segd_detections_unmarked_total{camera="demo"} 4
 # HELP segd_events_limited_total Events of objects that were not told when they happened, because there were too many.
 # TYPE segd_events_limited_total counter
 segd_events_limited_total{camera="demo"} 2
+# HELP segd_thumbnails_total Thumbnails of events by outcome: made, removed (for newer ones) and left_out (as too many waited, or something failed).
+# TYPE segd_thumbnails_total counter
+segd_thumbnails_total{camera="demo",outcome="left_out"} 3
+segd_thumbnails_total{camera="demo",outcome="made"} 5
+segd_thumbnails_total{camera="demo",outcome="removed"} 4
 # HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
 # TYPE segd_automatic_objects gauge
 segd_automatic_objects{camera="demo"} 7
@@ -474,7 +480,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds", "segd_solver_tolerance",
-		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_events_limited_total", "segd_automatic_objects",
+		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_events_limited_total", "segd_thumbnails_total", "segd_automatic_objects",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
@@ -688,6 +694,7 @@ func TestRemoveCamera(t *testing.T) {
 		c.Detected("person")
 		c.Unmarked(1)
 		c.Limited()
+		c.Thumbnails(1, 1, 1)
 		c.Automatic(1)
 		c.Checkpoint(1, time.Millisecond)
 		c.CheckpointFailed()

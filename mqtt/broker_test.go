@@ -185,7 +185,6 @@ type site struct {
 	patches []string
 	refuse  error // all commands
 	picture []byte
-	shots   int
 }
 
 func (s *site) set(cameras ...Camera) {
@@ -210,11 +209,11 @@ func (s *site) state(camera string) (*segdv1.Status, error) {
 	return st, nil
 }
 
-func (s *site) snapshot(string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shots++
-	return slices.Concat(s.picture, []byte{byte('0' + s.shots)}), nil
+func (s *site) thumbnail(ev *segdv1.Event) []byte {
+	if ev.Thumbnail == "gone" {
+		return nil
+	}
+	return append(bytes.Clone(s.picture), ev.Thumbnail...)
 }
 
 func (s *site) change(_ context.Context, camera string, patch []byte) error {
@@ -230,8 +229,8 @@ func (s *site) change(_ context.Context, camera string, patch []byte) error {
 // config is that of a Publisher to the broker at addr, host and port.
 func (s *site) config(addr string) Config {
 	return Config{
-		URL: "mqtt://" + addr, Prefix: "segd", Site: "home", Discovery: "homeassistant", SnapshotEvery: time.Nanosecond,
-		Cameras: s.list, State: s.state, Snapshot: s.snapshot, Set: s.change,
+		URL: "mqtt://" + addr, Prefix: "segd", Site: "home", Discovery: "homeassistant",
+		Cameras: s.list, State: s.state, Thumbnail: s.thumbnail, Set: s.change,
 	}
 }
 

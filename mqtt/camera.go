@@ -31,9 +31,6 @@ type camera struct {
 
 	status      *segdv1.Status // the newest; nil before the first
 	zonesChange bool           // an event says so, the newest status may not yet
-	worthwhile  bool           // something happened that a snapshot is to show
-	shot        time.Time      // when the last one was taken
-	shooting    bool
 }
 
 // counter is a topic with a number.
@@ -99,7 +96,7 @@ func (p *Publisher) describe(now Camera) *camera {
 	c := &camera{Camera: now, at: p.cfg.camera(now.Name), retained: map[string]bool{}, class: map[string]int{}, zones: map[string]*counter{}}
 	before := p.cameras[now.Name]
 	if before != nil {
-		c.learnt, c.status, c.shot, c.shooting, c.worthwhile = before.learnt, before.status, before.shot, before.shooting, before.worthwhile
+		c.learnt, c.status = before.learnt, before.status
 	}
 	runs := !now.Paused && now.Fault == ""
 	was := func(topic string) counter {
@@ -127,7 +124,7 @@ func (p *Publisher) describe(now Camera) *camera {
 		c.retained[topic] = true
 		p.set(topic, payload)
 	}
-	if p.cfg.SnapshotEvery > 0 {
+	if p.cfg.Thumbnail != nil {
 		c.retained[c.at+topicSnapshot] = true
 	}
 	c.retained[c.at+topicState] = true
@@ -240,12 +237,10 @@ func (p *Publisher) Mask(m *segdv1.MaskFrame) {
 	for i := range c.classes {
 		c.classes[i].now = 0
 	}
-	visible := false
 	for _, o := range m.GetObjects() {
 		if o.GetState() == segdv1.State_STATE_LOST {
 			continue
 		}
-		visible = visible || o.GetState() == segdv1.State_STATE_VISIBLE
 		c.objects.now++
 		if i, ok := c.class[o.GetClass()]; ok {
 			c.classes[i].now++
@@ -255,17 +250,22 @@ func (p *Publisher) Mask(m *segdv1.MaskFrame) {
 	for i := range c.classes {
 		c.classes[i].publish(p)
 	}
-	if c.zonesChange && p.do(job{camera: c.Name}) {
-		c.zonesChange = false
-	}
-	if c.worthwhile && visible && p.connected && !c.shooting && time.Since(c.shot) >= p.cfg.SnapshotEvery && p.do(job{camera: c.Name, snapshot: true}) {
-		c.shooting, c.worthwhile, c.shot = true, false, time.Now()
+	if c.zonesChange {
+		select {
+		case p.looks <- c.Name:
+			c.zonesChange = false
+		default: // with the next frame
+		}
 	}
 }
 
 // Event publishes ev. It keeps nothing of it.
 func (p *Publisher) Event(ev *segdv1.Event) {
 	payload, err := wire.Marshal(ev)
+	var picture []byte
+	if ev.GetThumbnail() != "" && p.cfg.Thumbnail != nil {
+		picture = p.cfg.Thumbnail(ev)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -277,14 +277,12 @@ func (p *Publisher) Event(ev *segdv1.Event) {
 	if c == nil {
 		return
 	}
+	if picture != nil {
+		p.set(c.at+topicSnapshot, picture)
+	}
 	switch ev.GetKind() {
 	case segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
 		c.zonesChange = true
-	}
-	switch ev.GetKind() {
-	case segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED, segdv1.EventKind_EVENT_KIND_OBJECT_BACK, segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED,
-		segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, segdv1.EventKind_EVENT_KIND_LINE_CROSSED, segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED:
-		c.worthwhile = p.cfg.SnapshotEvery > 0
 	}
 }
 

@@ -40,8 +40,6 @@ type Config struct {
 	Box string
 	// Discovery is what the topics of Home Assistant's discovery begin with. Empty: it is told nothing.
 	Discovery string
-	// SnapshotEvery is the least time between two snapshots of a camera. 0: there are none.
-	SnapshotEvery time.Duration
 	// Version is segd's, for Home Assistant.
 	Version string
 
@@ -50,8 +48,8 @@ type Config struct {
 	Cameras func() (list []Camera, complete bool)
 	// State is a camera's status as of now; nil: there is none but what Status is told.
 	State func(camera string) (*segdv1.Status, error)
-	// Snapshot is the newest picture of a camera with its masks drawn on, as JPEG. Nil: there are none.
-	Snapshot func(camera string) ([]byte, error)
+	// Thumbnail is the picture that an event names, JPEG; nil where it is kept no longer. Nil: no pictures are published.
+	Thumbnail func(*segdv1.Event) []byte
 	// Set changes a camera by a JSON merge patch. Nil: no commands are taken.
 	Set func(ctx context.Context, camera string, patch []byte) error
 
@@ -78,9 +76,6 @@ func New(cfg Config) (*Publisher, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Snapshot == nil {
-		cfg.SnapshotEvery = 0
-	}
 	if cfg.ClientID == "" {
 		cfg.ClientID = "segd-" + cfg.Site
 		if cfg.Box != "" {
@@ -94,7 +89,7 @@ func New(cfg Config) (*Publisher, error) {
 	p := &Publisher{
 		cfg: cfg, broker: broker, log: cfg.Logger, times: defaults,
 		cameras: map[string]*camera{}, nodes: map[string]*camera{}, table: map[string]*entry{}, strangers: map[string]time.Time{},
-		jobs: make(chan job, maxJobs), commands: make(chan command, maxCommands), up: make(chan struct{}, 1),
+		looks: make(chan string, maxLooks), commands: make(chan command, maxCommands), up: make(chan struct{}, 1),
 	}
 	p.cond = sync.NewCond(&p.mu)
 	p.status = &entry{topic: cfg.status(), payload: []byte(online)}

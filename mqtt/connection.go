@@ -27,7 +27,7 @@ const (
 
 // Bounds of what waits or is kept besides the queue of events.
 const (
-	maxJobs      = 256
+	maxLooks     = 256
 	maxCommands  = 16
 	maxStrangers = 10_000   // cameras that are not known
 	maxTable     = 500_000  // topics
@@ -66,7 +66,7 @@ type Publisher struct {
 	broker   *url.URL
 	log      *slog.Logger
 	times    times
-	jobs     chan job
+	looks    chan string // cameras whose zones are to be looked at: it takes longer than the pipeline may wait
 	commands chan command
 	up       chan struct{} // holds one: there is a connection that nothing was asked over
 	syncing  sync.Mutex    // held by who takes over what cameras there are
@@ -459,53 +459,16 @@ func (p *Publisher) received(m *paho.Publish) {
 	}
 }
 
-// job is what takes longer than the pipeline may wait.
-type job struct {
-	camera   string
-	snapshot bool // else what is in its zones
-}
-
-// do has a job done, if there are not too many. It needs mu.
-func (p *Publisher) do(j job) bool {
-	select {
-	case p.jobs <- j:
-		return true
-	default:
-		return false
-	}
-}
-
-// work does jobs until ctx ends.
+// work publishes what is in the zones of cameras, until ctx ends.
 func (p *Publisher) work(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case j := <-p.jobs:
-			if j.snapshot {
-				p.shoot(j.camera)
-			} else {
-				p.look(j.camera)
-			}
+		case camera := <-p.looks:
+			p.look(camera)
 		}
 	}
-}
-
-// shoot publishes a picture of a camera.
-func (p *Publisher) shoot(camera string) {
-	picture, err := p.cfg.Snapshot(camera)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.known(camera)
-	if c == nil {
-		return
-	}
-	c.shooting = false
-	if err != nil {
-		p.log.Debug("no snapshot", "camera", camera, "error", err) // it has just gone down
-		return
-	}
-	p.set(c.at+topicSnapshot, picture)
 }
 
 // look publishes what is in a camera's zones.

@@ -79,7 +79,7 @@ func (c *Config) entities(cam Camera) []entity {
 	for _, zone := range cam.Zones {
 		counted(at+topicZone+level(zone), "zone "+zone, "zone", zone)
 	}
-	if c.SnapshotEvery > 0 {
+	if c.Thumbnail != nil {
 		all = append(all, entity{component: "image", object: []string{"snapshot"}, Name: "last object", ImageTopic: at + topicSnapshot, ContentType: "image/jpeg"})
 	}
 	if cam.Switches && c.Set != nil {

@@ -42,7 +42,7 @@ func masks(camera string, state segdv1.State, classes ...string) *segdv1.MaskFra
 }
 
 func event(camera string, kind segdv1.EventKind, message string) *segdv1.Event {
-	return &segdv1.Event{Site: "home", Camera: camera, Kind: kind, ObjectId: 256, Zone: "door", Message: message}
+	return &segdv1.Event{Site: "home", Camera: camera, Kind: kind, ObjectId: 256, Zone: "door", Message: message, Thumbnail: "a"}
 }
 
 var lastTime atomic.Int64
@@ -156,7 +156,7 @@ func TestBrokerGone(t *testing.T) {
 	p, b := run(t, s)
 	p.Event(event("gate", appeared, "before"))
 	p.Mask(masks("gate", visible, "person"))
-	b.holds(gateAt+"/snapshot", "jpeg1")
+	b.holds(gateAt+"/snapshot", "jpega")
 	waitfor.True(t, "rest", func() bool { return p.Stats().Waiting == 0 })
 	before := b.retained()
 	b.close()
@@ -292,7 +292,7 @@ func TestRemovedWhileRunning(t *testing.T) {
 	b.publish("segd/other/camera/attic/state", "{}", true)
 	p.Event(event("yard", appeared, ""))
 	p.Mask(masks("yard", visible, "person"))
-	b.holds("segd/home/camera/yard/snapshot", "jpeg1")
+	b.holds("segd/home/camera/yard/snapshot", "jpega")
 
 	less := gate
 	less.Classes, less.Zones, less.Switches = []string{"car"}, nil, false
@@ -324,7 +324,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 	b.holds("segd/home/status", online)
 	p.Event(event("gate", appeared, ""))
 	p.Mask(masks("gate", visible, "person"))
-	b.holds(gateAt+"/snapshot", "jpeg1")
+	b.holds(gateAt+"/snapshot", "jpega")
 	end()
 	if len(b.retained()) < 20 {
 		t.Fatalf("the broker holds %d topics only", len(b.retained()))
@@ -346,45 +346,30 @@ func TestRemovedMeanwhile(t *testing.T) {
 	b.lacks("camera/yard")
 	b.lacks("segd_home_yard")
 	all := b.retained()
-	if all[gateAt+"/snapshot"] != "jpeg1" || all["homeassistant/sensor/others/yard/config"] != "{}" {
+	if all[gateAt+"/snapshot"] != "jpega" || all["homeassistant/sensor/others/yard/config"] != "{}" {
 		t.Errorf("too much is deleted: %q", all)
 	}
 }
 
+// The newest thumbnail that an event names is there, as long as segd keeps it.
 func TestSnapshots(t *testing.T) {
 	s := &site{picture: []byte("jpeg")}
 	s.set(gate)
 	p, b := run(t, s)
-	p.mu.Lock()
-	p.cfg.SnapshotEvery = time.Hour
-	p.mu.Unlock()
-	shots := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.shots
+	told := func(kind segdv1.EventKind, thumbnail string) {
+		ev := event("gate", kind, "")
+		ev.Thumbnail = thumbnail
+		p.Event(ev)
 	}
-	p.Mask(masks("gate", visible, "person")) // nothing has happened
-	p.Event(event("gate", gone, ""))
-	p.Mask(masks("gate", visible, "person")) // nothing to see
-	p.Event(event("gate", appeared, ""))
-	p.Mask(masks("gate", occluded, "person")) // nor now
-	if n := shots(); n != 0 {
-		t.Errorf("%d pictures", n)
+	told(appeared, "a")
+	b.holds(gateAt+"/snapshot", "jpega")
+	told(gone, "") // there is nothing to see
+	told(entered, "gone")
+	told(entered, "b")
+	b.holds(gateAt+"/snapshot", "jpegb")
+	if all := b.messages(gateAt + "/snapshot"); !slices.Equal(all, []string{"jpega", "jpegb"}) {
+		t.Errorf("%q; want two pictures", all)
 	}
-	p.Mask(masks("gate", visible, "person"))
-	b.holds(gateAt+"/snapshot", "jpeg1")
-	p.Event(event("gate", entered, ""))
-	p.Mask(masks("gate", visible, "person")) // too soon
-	p.Mask(masks("gate", visible, "person", "car"))
-	b.holds(gateAt+"/objects", "2")
-	if n := shots(); n != 1 {
-		t.Errorf("%d pictures, want one an hour", n)
-	}
-	p.mu.Lock()
-	p.cfg.SnapshotEvery = time.Nanosecond
-	p.mu.Unlock()
-	p.Mask(masks("gate", visible, "person"))
-	b.holds(gateAt+"/snapshot", "jpeg2") // of what happened before
 }
 
 func TestCommands(t *testing.T) {
@@ -493,16 +478,17 @@ func TestTooLarge(t *testing.T) {
 	b := newBroker(t, freeport.Addr(t), options{maxPacket: large})
 	p, _ := start(t, s.config(b.addr))
 	b.holds("segd/home/status", online)
-	shoot := func() {
-		p.Event(event("gate", appeared, ""))
-		p.Mask(masks("gate", visible, "person"))
+	shoot := func(name string) {
+		ev := event("gate", appeared, "")
+		ev.Thumbnail = name
+		p.Event(ev)
 	}
-	shoot()
+	shoot("a")
 	waitfor.True(t, "it is left out", func() bool { return p.Stats().Refused == 1 })
 	if n := p.Stats().Connections; n != maxLosses+1 {
 		t.Errorf("%d connections, want %d", n, maxLosses+1)
 	}
-	shoot()
+	shoot("b")
 	waitfor.True(t, "the next one is", func() bool { return p.Stats().Refused == 2 })
 	p.Mask(masks("gate", visible, "car"))
 	b.holds(gateAt+"/class/car", "1")
@@ -752,7 +738,7 @@ func TestDiscoveryOff(t *testing.T) {
 	s.set(gate)
 	b := newBroker(t, freeport.Addr(t), options{})
 	cfg := s.config(b.addr)
-	cfg.Discovery, cfg.Set, cfg.Snapshot = "", nil, nil
+	cfg.Discovery, cfg.Set, cfg.Thumbnail = "", nil, nil
 	start(t, cfg)
 	b.holds("segd/home/status", online)
 	topics := slices.Sorted(func(yield func(string) bool) {

@@ -157,7 +157,7 @@ func New(cfg Config) (*Camera, error) {
 	}
 	c := &Camera{
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
-		events: eventQueue{events: make(chan *segdv1.Event, maxEvents)},
+		events: eventQueue{notices: make(chan notice, maxEvents)},
 		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid),
 	}
@@ -240,11 +240,7 @@ func (c *Camera) Run(ctx context.Context) error {
 		return fmt.Errorf("pipeline: camera %s: Run was called twice", c.cfg.Name)
 	}
 	var helpers sync.WaitGroup
-	helpers.Go(func() {
-		for ev := range c.events.events {
-			c.publishEvent(ev)
-		}
-	})
+	helpers.Go(c.tell)
 	if moved := c.cfg.Lease.Moved(); moved != "" {
 		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/draw"
@@ -89,6 +90,7 @@ type recorder struct {
 	events   []*segdv1.Event
 	statuses []*segdv1.Status
 	viewed   []uint64
+	pictures map[uint64]uint32      // of those viewed, a sum
 	refuse   func(seq uint64) error // of PublishMask; may be nil
 }
 
@@ -134,7 +136,20 @@ func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
 	defer r.mu.Unlock()
 	if len(bgr) == 3*int(m.Width)*int(m.Height) {
 		r.viewed = append(r.viewed, m.Sequence)
+		if r.pictures == nil {
+			r.pictures = map[uint64]uint32{}
+		}
+		r.pictures[m.Sequence] = crc32.ChecksumIEEE(bgr)
 	}
+}
+
+// thumbnailOf names the thumbnail of an object by what it is made of.
+func thumbnailOf(m *segdv1.MaskFrame, picture uint32, object uint32) string {
+	return fmt.Sprintf("%d-%d-%d", m.Sequence, picture, object)
+}
+
+func (r *recorder) Thumbnail(m *segdv1.MaskFrame, bgr []byte, object uint32) (string, int) {
+	return thumbnailOf(m, crc32.ChecksumIEEE(bgr), object), 0
 }
 
 func (r *recorder) Status(s *segdv1.Status) { r.check(s) }
@@ -339,6 +354,11 @@ func (r *recorder) checkEvents(t *testing.T) {
 		for _, o := range m.Objects {
 			if o.Id == e.ObjectId && o.Area > 0 && (!proto.Equal(e.Box, o.Box) || e.Score != o.Score || e.ObjectClass != o.Class || !proto.Equal(e.Extent, o.Extent)) {
 				t.Errorf("%v; want what its frame shows: %v", e, o)
+			}
+			picture, viewed := r.pictures[e.Sequence]
+			missing := e.Thumbnail == "" && e.Kind != segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED // which may be noticed with the next frame
+			if o.Id == e.ObjectId && (missing && o.Area > 0 || e.Thumbnail != "" && o.Area == 0 || e.Thumbnail != "" && viewed && e.Thumbnail != thumbnailOf(m, picture, o.Id)) {
+				t.Errorf("%v; want a thumbnail of what its frame shows: %v", e, o)
 			}
 		}
 	}

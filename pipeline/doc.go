@@ -34,7 +34,7 @@
 //   - A camera's life: camera.go (Config, Run, up and down), parts.go (what a camera is made of), recall.go (what new
 //     stages learn the objects from), checkpoint.go and restore.go (over a restart).
 //   - What people ask for: annotate.go, commands.go, hold.go, zones.go; newest.go has what they read.
-//   - What is told: events.go, stats.go (the status), slow.go (the log of slow frames).
+//   - What is told: events.go (with thumbnails, made before the bus gets the event), stats.go (the status), slow.go (the log of slow frames).
 //
 // What does not know a Camera is below: mailbox stands in front of a stage, pending holds annotations that wait for their
 // frames, memory the pictures that objects are remembered by, keeper has checkpoints kept, message makes the messages of

@@ -72,6 +72,9 @@ type Publisher interface {
 // the call only. It is called from several goroutines and must not block.
 type Viewer interface {
 	Publish(masks *segdv1.MaskFrame, bgr []byte)
+	// Thumbnail keeps a small picture of an object, in place of so many older ones, and returns its path; empty: there is
+	// none. It may take some time.
+	Thumbnail(masks *segdv1.MaskFrame, bgr []byte, object uint32) (path string, removed int)
 	Event(*segdv1.Event)
 	Status(*segdv1.Status)
 }
@@ -95,6 +98,8 @@ type Meter interface {
 	Line(zones.LineCount)   // likewise
 	RemoveZone(name string)
 	RemoveLine(name string)
+	// Thumbnails are of events: made, removed for newer ones, and left out as others wait or something failed.
+	Thumbnails(made, removed, leftOut int)
 	Unleased() // a frame that others may publish
 	PublishFailed()
 	Reconnected()
@@ -155,6 +160,8 @@ func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
 func (nopViewer) Event(*segdv1.Event)               {}
 func (nopViewer) Status(*segdv1.Status)             {}
 
+func (nopViewer) Thumbnail(*segdv1.MaskFrame, []byte, uint32) (string, int) { return "", 0 }
+
 func (nopMeter) Published(time.Duration)   {}
 func (nopMeter) Dropped(Stage)             {}
 func (nopMeter) Failed(Stage)              {}
@@ -166,6 +173,7 @@ func (nopMeter) LookFailed()               {}
 func (nopMeter) Detected(string)           {}
 func (nopMeter) Unmarked(int)              {}
 func (nopMeter) Limited()                  {}
+func (nopMeter) Thumbnails(int, int, int)  {}
 func (nopMeter) Objects(objects.Table)     {}
 func (nopMeter) Zone(zones.ZoneCount)      {}
 func (nopMeter) Line(zones.LineCount)      {}

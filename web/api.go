@@ -64,6 +64,7 @@ func (s *Server) api() []route {
 		{http.MethodGet, apiRoot + "/cameras", limit.CostRead, s.listCameras},
 		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
 		{http.MethodGet, livePath, limit.CostRead, s.withCamera(s.live)},
+		{http.MethodGet, thumbnailsPath + "/{name}", limit.CostRead, s.withCamera(s.showThumbnail)},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}

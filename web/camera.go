@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/thumbnail"
 )
 
 // wire writes every field, so that the page need not know defaults.
@@ -32,7 +33,8 @@ type camera struct {
 	watching atomic.Int32   // len(viewers), readable without mu
 	skipped  *atomic.Uint64 // frames that viewers were too slow for, of all cameras
 
-	encoders encoders
+	encoders   encoders
+	thumbnails thumbnail.Ring
 
 	mu            sync.Mutex // guards what follows
 	viewers       map[*viewer]struct{}

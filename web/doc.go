@@ -37,5 +37,6 @@
 // asks and tells the other only as what they were let in (As), which answers by ServeHandedOn.
 //
 // Every method of Server may be called from any goroutine. Publish encodes the
-// JPEG on the caller's goroutine, and only while somebody watches the camera.
+// JPEG on the caller's goroutine, and only while somebody watches the camera; Thumbnail
+// does likewise, for events, and the newest of each camera are kept in memory.
 package web

@@ -1040,7 +1040,11 @@ type Event struct {
 	// Width of that frame, in pixels, which box and extent are of; 0 where capture_time is absent.
 	Width int32 `protobuf:"varint,20,opt,name=width,proto3" json:"width,omitempty"`
 	// Height of that frame, likewise.
-	Height        int32 `protobuf:"varint,21,opt,name=height,proto3" json:"height,omitempty"`
+	Height int32 `protobuf:"varint,21,opt,name=height,proto3" json:"height,omitempty"`
+	// Path, below the address of segd's page, of a JPEG of the object and what is round it in that frame, with its mask
+	// drawn on. segd keeps the newest ones of each camera until it ends. Empty where the object has no mask in that frame,
+	// or segd has that frame's picture no longer.
+	Thumbnail     string `protobuf:"bytes,22,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1220,6 +1224,13 @@ func (x *Event) GetHeight() int32 {
 		return x.Height
 	}
 	return 0
+}
+
+func (x *Event) GetThumbnail() string {
+	if x != nil {
+		return x.Thumbnail
+	}
+	return ""
 }
 
 // ObjectStatus is one object's state in the newest frame.
@@ -1776,7 +1787,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\x96\x05\n" +
+	"\apending\x18\a \x01(\bR\apending\"\xb4\x05\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1799,7 +1810,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05score\x18\x12 \x01(\x01R\x05score\x12=\n" +
 	"\fcapture_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vcaptureTime\x12\x14\n" +
 	"\x05width\x18\x14 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x15 \x01(\x05R\x06height\"n\n" +
+	"\x06height\x18\x15 \x01(\x05R\x06height\x12\x1c\n" +
+	"\tthumbnail\x18\x16 \x01(\tR\tthumbnail\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +

@@ -29,9 +29,8 @@ func (d *daemon) openMQTT() (err error) {
 		}
 		return cam.State(), nil
 	}
-	c.Snapshot = func(camera string) ([]byte, error) {
-		_, picture, err := d.web.Snapshot(camera, true)
-		return picture, err
+	if !d.cfg.MQTT.NoSnapshots {
+		c.Thumbnail = d.web.ThumbnailOf
 	}
 	if d.cfg.MQTT.Commands {
 		c.Set = d.cameras.Set

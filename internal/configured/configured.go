@@ -74,8 +74,7 @@ func MQTT(cfg *config.Config, log *slog.Logger) mqtt.Config {
 	return mqtt.Config{
 		URL: m.URL, Username: m.Username, PasswordFile: m.PasswordFile, ClientID: m.ClientID,
 		CA: m.TLS.CA, Cert: m.TLS.Cert, Key: m.TLS.Key,
-		Prefix: m.Prefix, Site: cfg.Site, Box: cfg.Fleet.Box, Discovery: m.Discovery,
-		SnapshotEvery: m.SnapshotEveryTime(), Logger: log,
+		Prefix: m.Prefix, Site: cfg.Site, Box: cfg.Fleet.Box, Discovery: m.Discovery, Logger: log,
 	}
 }
 

@@ -69,11 +69,11 @@ func TestMQTT(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	got := MQTT(&config.Config{Site: "barn", Fleet: config.Fleet{Box: "one"}, MQTT: config.MQTT{
 		URL: "mqtts://b", Username: "u", PasswordFile: "p", ClientID: "c", TLS: config.MQTTTLS{CA: "ca", Cert: "cert", Key: "key"},
-		Prefix: "pre", Discovery: "ha", SnapshotEvery: "5s",
+		Prefix: "pre", Discovery: "ha",
 	}}, log)
 	want := mqtt.Config{
 		URL: "mqtts://b", Username: "u", PasswordFile: "p", ClientID: "c", CA: "ca", Cert: "cert", Key: "key",
-		Prefix: "pre", Site: "barn", Box: "one", Discovery: "ha", SnapshotEvery: 5 * time.Second, Logger: log,
+		Prefix: "pre", Site: "barn", Box: "one", Discovery: "ha", Logger: log,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -5,6 +5,7 @@ import { Actions } from "./actions.js";
 import { Boxes } from "./boxes.js";
 import { Cameras } from "./cameras.js";
 import { origin, place } from "./fleet.js";
+import { EventList } from "./events.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
@@ -60,6 +61,7 @@ const objects = new ObjectList({
   },
 });
 const figures = new Figures(byId("figures"));
+const events = new EventList({ list: byId("event-list"), empty: byId("event-empty"), total: byId("event-count") });
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
@@ -93,7 +95,9 @@ function onFeed(feed, what, event) {
     refresh();
   } else if (what === "gone") {
     look();
-  } else if (what === "event" && event.kind === "EVENT_KIND_OBJECT_NOT_FOLLOWED") {
+  } else if (what === "event") {
+    events.add(feed, event);
+    if (event.kind !== "EVENT_KIND_OBJECT_NOT_FOLLOWED") return;
     const camera = feed === stage.feed ? "" : `${feed.camera}: `;
     toast.warn(`${camera}${warning(event.objectLabel || `Object ${event.objectId}`, event.message)}`);
   }
@@ -115,6 +119,7 @@ function refresh() {
   byId("draw-zone").disabled = byId("draw-line").disabled = !frame || info.paused;
   objects.show(stage.feed, live);
   figures.show(stage.feed, live);
+  events.show(stage.feed);
   leftOut.show(stage.feed);
   zoneList.show(stage.feed);
   cameras.show(stage.feed.info);

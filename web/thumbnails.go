@@ -1,0 +1,52 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/thumbnail"
+)
+
+const thumbnailsPath = cameraPath + "/thumbnails"
+
+// Thumbnail keeps a small picture of an object in a frame, whose picture bgr is as for Publish, in place of so many older
+// ones, and returns the path at which it is served; empty if there is none.
+func (s *Server) Thumbnail(m *segdv1.MaskFrame, bgr []byte, object uint32) (at string, removed int) {
+	c := s.known(m.GetCamera())
+	if c == nil {
+		return "", 0
+	}
+	name := thumbnail.Name(m, object)
+	if c.thumbnails.Get(name) == nil { // the object may have several events in one frame
+		picture, err := thumbnail.Make(m, bgr, object, s.cfg.JPEGQuality)
+		if err != nil {
+			c.fault(err)
+			return "", 0
+		}
+		removed = c.thumbnails.Add(name, picture)
+	}
+	return fmt.Sprintf("%s/cameras/%s/thumbnails/%s", apiRoot, c.name, name), removed
+}
+
+// ThumbnailOf is the thumbnail of an event; nil if it has none, or none that is still kept.
+func (s *Server) ThumbnailOf(ev *segdv1.Event) []byte {
+	c := s.camera(ev.GetCamera())
+	if c == nil {
+		return nil
+	}
+	return c.thumbnails.Get(path.Base(ev.GetThumbnail()))
+}
+
+func (s *Server) showThumbnail(w http.ResponseWriter, r *http.Request, c *camera) error {
+	name := r.PathValue("name")
+	picture := c.thumbnails.Get(name)
+	if picture == nil {
+		return &Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf(
+			"camera %s has no thumbnail %q; accepts those that events name, the newest %d of them, since segd was started", c.name, name, thumbnail.MaxKept)}
+	}
+	w.Header().Set("Content-Type", typeJPEG)
+	_, _ = w.Write(picture) // the client may be gone
+	return nil
+}

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"bytes"
+	"image/jpeg"
+	"net/http"
+	"testing"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/thumbnail"
+	"github.com/segd/segd/mask"
+)
+
+// A thumbnail is served at the path that its event has, to viewers too, until newer ones have taken its place.
+func TestThumbnails(t *testing.T) {
+	s, h := serve(t, Config{Token: testToken, ViewerToken: testToken + "-viewer"}, "gate")
+	const width, height = 64, 48
+	frame := func(seq uint64) (*segdv1.MaskFrame, []byte) {
+		m, bgr := testFrame("gate", seq, width, height)
+		m.Objects[0].Counts = mask.Encode(bytes.Repeat([]byte{1}, width*height), width, height).String()
+		return m, bgr
+	}
+	m, bgr := frame(1)
+	at, removed := s.Thumbnail(m, bgr, 1)
+	again, _ := s.Thumbnail(m, nil, 1) // of another event of the frame: it is there
+	if at != "/api/v1/cameras/gate/thumbnails/0-1-1.jpg" || again != at || removed != 0 {
+		t.Fatalf("%q and %q, %d removed", at, again, removed)
+	}
+	header := http.Header{"Authorization": {"Bearer " + testToken + "-viewer"}}
+	resp, body := get(t, h.URL+at, header)
+	img, err := jpeg.Decode(bytes.NewReader([]byte(body)))
+	if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != typeJPEG || img.Bounds().Dx() != width {
+		t.Errorf("%s, %v: %v", resp.Status, resp.Header, err)
+	}
+	ev := &segdv1.Event{Camera: "gate", Thumbnail: at}
+	if string(s.ThumbnailOf(ev)) != body {
+		t.Error("the event's is another")
+	}
+	if resp, _ := get(t, h.URL+at, nil); resp.StatusCode != 401 {
+		t.Errorf("strangers get %s", resp.Status)
+	}
+	for seq := range uint64(thumbnail.MaxKept) {
+		m, bgr := frame(seq + 2)
+		if _, n := s.Thumbnail(m, bgr, 1); n > 0 {
+			removed += n
+		}
+	}
+	d := describedAPI(t)
+	resp, body = get(t, h.URL+at, header)
+	if err := d.check("GET", "/cameras/gate/thumbnails/0-1-1.jpg", answer{resp.StatusCode, resp.Header, body}); err != nil || resp.StatusCode != 404 || removed != 1 {
+		t.Errorf("%s %s, %d removed: %v", resp.Status, body, removed, err)
+	}
+	if s.ThumbnailOf(ev) != nil || s.ThumbnailOf(&segdv1.Event{Camera: "gate"}) != nil || s.ThumbnailOf(&segdv1.Event{Camera: "yard", Thumbnail: at}) != nil {
+		t.Error("there is one that is kept no longer")
+	}
+	for _, m := range []*segdv1.MaskFrame{{Camera: "nobody"}, m} {
+		if at, _ := s.Thumbnail(m, bgr[1:], 2); at != "" {
+			t.Errorf("%q of what has none", at)
+		}
+	}
+}
