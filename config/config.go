@@ -67,6 +67,9 @@ type HTTP struct {
 	// camera, as has each client that follows events. Who has ViewerToken and who has
 	// Token are counted apart, and each may have as many. Default 64.
 	Viewers int `yaml:"viewers"`
+	// Alertmanager is the URL of one, such as http://alertmanager:9093: the page shows which of segd's alerts fire, and
+	// what the runbook says of them. Default none.
+	Alertmanager string `yaml:"alertmanager"`
 	// TLS, if set, has everything served by HTTPS, and by that only.
 	TLS TLS `yaml:"tls"`
 }

@@ -44,7 +44,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
-http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], base_path: /a-b/c.d_~, viewers: 200, tls: {cert: a.crt, key: a.key}}
+http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], base_path: /a-b/c.d_~, alertmanager: https://am/x, viewers: 200, tls: {cert: a.crt, key: a.key}}
 whip:
   addr: ":9000"
   public_ips: [192.0.2.10]
@@ -92,7 +92,7 @@ cameras:
 	}
 	want := &config.Config{
 		Site: "yard",
-		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, BasePath: "/a-b/c.d_~", Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
+		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, BasePath: "/a-b/c.d_~", Alertmanager: "https://am/x", Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
@@ -156,7 +156,7 @@ var faultTable = []struct {
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
 		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
-		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, tls`}},
+		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
@@ -184,7 +184,7 @@ var faultTable = []struct {
 	{name: "huge number", text: "superpixels: 99999999999999999999\n" + minimal,
 		want: []string{`f:1:14: superpixels: found the text "99999999999999999999"; accepted: a whole number`}},
 	{name: "list for mapping", text: "http: [1]\n" + minimal,
-		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, viewer_token, trusted_proxies, base_path, viewers, tls`}},
+		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "mapping for list", text: "cameras:\n  gate:\n    url: x\n",
 		want: []string{`f:2:3: cameras: found a mapping; accepted: a list`}},
 	{name: "text for bool", text: minimal + "    loop: often\n",
@@ -369,6 +369,10 @@ var faultTable = []struct {
 		want: []string{`f:1:19: http.base_path: "/segd/.."; accepted: names of [A-Za-z0-9._~-], each after a slash and without a dot at its beginning, such as /segd`}},
 	{name: "base path that segd itself serves", text: "http: {base_path: /api/segd}\n" + minimal,
 		want: []string{`f:1:19: http.base_path: "/api/segd"; accepted: such as /segd/api: segd itself has something at /api`}},
+	{name: "an Alertmanager with a password", text: "http: {alertmanager: 'http://a:sesame@am:9093'}\n" + minimal,
+		want: []string{`f:1:22: http.alertmanager: not the URL of one; accepted: such as http://alertmanager:9093, without user and ?`}},
+	{name: "an Alertmanager without http", text: "http: {alertmanager: 'am:9093'}\n" + minimal,
+		want: []string{`f:1:22: http.alertmanager: not the URL of one; accepted: such as http://alertmanager:9093, without user and ?`}},
 	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
 		want: []string{
 			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,

@@ -62,6 +62,7 @@ func (d *decoder) validate(c *Config) {
 		}
 	}
 	d.basePath(c.HTTP.BasePath)
+	d.alertmanager(c.HTTP.Alertmanager)
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
@@ -108,6 +109,15 @@ func (d *decoder) basePath(path string) {
 		d.bad(key, "%q; accepted: names of [A-Za-z0-9._~-], each after a slash and without a dot at its beginning, such as /segd", clip(path))
 	case slices.Contains(served, first):
 		d.bad(key, "%q; accepted: such as /segd/%s: segd itself has something at /%s", clip(path), first, first)
+	}
+}
+
+func (d *decoder) alertmanager(text string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+	case err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		d.bad("http.alertmanager", "not the URL of one; accepted: such as http://alertmanager:9093, without user and ?") // it may hold a password
 	}
 }
 

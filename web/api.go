@@ -66,6 +66,7 @@ func (s *Server) api() []route {
 		{http.MethodGet, livePath, limit.CostRead, s.withCamera(s.live)},
 		{http.MethodGet, thumbnailsPath + "/{name}", limit.CostRead, s.withCamera(s.showThumbnail)},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
+		{http.MethodGet, apiRoot + "/alerts", limit.CostRead, s.showAlerts},
 		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}
 	if s.cfg.Settings != nil {
@@ -194,6 +195,7 @@ type cameraList struct {
 	Cores   int          `json:"cores"`  // of the machine's processor, that segd computes on
 	Cameras []cameraInfo `json:"cameras"`
 	Adding  *Adding      `json:"adding,omitempty"` // absent without Cameras
+	Alerts  bool         `json:"alerts,omitempty"` // whether segd knows which fire
 }
 
 func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) error {
@@ -201,7 +203,7 @@ func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set(headerBox, s.cfg.Fleet.Box())
 	}
 	cameras, adding := s.infos()
-	return reply(w, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding}, nil)
+	return reply(w, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding, s.cfg.Alerts != nil}, nil)
 }
 
 // info is what is known of a camera, with its zones and lines.

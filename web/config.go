@@ -68,6 +68,8 @@ type Config struct {
 	Cameras Manager
 	// Fleet is that which segd is a box of. Nil: none, and requests about it are 404.
 	Fleet Fleet
+	// Alerts returns which alerts fire as JSON, as openapi.json has them. Nil: nobody knows, and that is answered 404.
+	Alerts func(ctx context.Context) ([]byte, error)
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is
 	// called from several goroutines. Nil: /api/v1/config is 404.
 	Settings func() json.RawMessage

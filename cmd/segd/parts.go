@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -11,10 +12,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/segd/segd/alerts"
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/docs"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
@@ -40,6 +43,16 @@ func (d *daemon) openWeb() (err error) {
 	}
 	if cfg.Fleet.On() {
 		page.Fleet = fleetCommands{d}
+	}
+	if cfg.HTTP.Alertmanager != "" {
+		client := alerts.New(cfg.HTTP.Alertmanager, docs.Runbook, d.log)
+		page.Alerts = func(ctx context.Context) ([]byte, error) {
+			firing, err := client.Firing(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(firing)
+		}
 	}
 	if d.reloader != nil {
 		page.Reload = func(ctx context.Context) (web.Reloaded, error) { return d.reloader.reload(ctx, "the API") }

@@ -125,6 +125,43 @@ func TestDescentIsRecorded(t *testing.T) {
 	}
 }
 
+// In the compose files alerts go from Prometheus to the Alertmanager, and segd asks that for them.
+func TestComposeAlertmanager(t *testing.T) {
+	type compose struct {
+		Services map[string]any
+		Segd     map[string]any `yaml:"x-segd-environment"`
+	}
+	type prometheus struct {
+		Alerting struct {
+			Alertmanagers []struct {
+				Static []struct{ Targets []string } `yaml:"static_configs"`
+			}
+		}
+	}
+	for file, scrapes := range map[string]string{"compose.yaml": "prometheus.yml", "fleet.yaml": "prometheus-fleet.yml"} {
+		c := read[compose](t, "../compose/"+file)
+		environment := c.Segd
+		if segd, is := c.Services["segd"].(map[string]any); is {
+			environment, _ = segd["environment"].(map[string]any)
+		}
+		p := read[prometheus](t, "../compose/"+scrapes)
+		if len(p.Alerting.Alertmanagers) != 1 || len(p.Alerting.Alertmanagers[0].Static) != 1 {
+			t.Fatalf("%s: %+v; want one Alertmanager", scrapes, p)
+		}
+		const target = "alertmanager:9093" // a service and its port
+		if to := p.Alerting.Alertmanagers[0].Static[0].Targets; !slices.Equal(to, []string{target}) || environment["SEGD_HTTP_ALERTMANAGER"] != "http://"+target || c.Services["alertmanager"] == nil {
+			t.Errorf("%s: Prometheus sends to %q, segd asks %v, and the service is %v", file, to, environment["SEGD_HTTP_ALERTMANAGER"], c.Services["alertmanager"])
+		}
+	}
+	type routes struct {
+		Route     struct{ Receiver string }
+		Receivers []struct{ Name string }
+	}
+	if r := read[routes](t, "../compose/alertmanager.yml"); len(r.Receivers) != 1 || r.Receivers[0].Name != r.Route.Receiver {
+		t.Errorf("alertmanager.yml: %+v; want the receiver that it routes to", r)
+	}
+}
+
 // Rules use only what segd exposes and docs/metrics.md lists, or another rule makes.
 func TestRulesUseKnownMetrics(t *testing.T) {
 	known := map[string]bool{}

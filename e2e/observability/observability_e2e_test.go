@@ -43,10 +43,19 @@ func TestRules(t *testing.T) {
 	tool(t, nil, "promtool", "check", "config", filepath.Join(folder, "prometheus.yml"))
 	tool(t, nil, "promtool", append([]string{"check", "rules", "--lint-fatal"}, files...)...)
 	tool(t, nil, "promtool", "test", "rules", filepath.Join(folder, "rules.test.yml"))
+	tool(t, nil, "amtool", "check-config", filepath.Join(harness.Root(t), composeAlertmanager))
 }
 
+// composeAlertmanager is the configuration of the Alertmanager in the compose files.
+const composeAlertmanager = "deploy/compose/alertmanager.yml"
+
 // scrape has a Prometheus scrape pages, with the rules, until the test ends.
-func scrape(t *testing.T, pages ...string) (_ api, p *harness.Process) {
+func scrape(t *testing.T, pages ...string) (api, *harness.Process) {
+	return scrapeTo(t, "", pages...)
+}
+
+// scrapeTo is scrape with an Alertmanager, if there is one.
+func scrapeTo(t *testing.T, alertmanager string, pages ...string) (_ api, p *harness.Process) {
 	t.Helper()
 	var targets []string
 	for _, page := range pages {
@@ -57,6 +66,9 @@ func scrape(t *testing.T, pages ...string) (_ api, p *harness.Process) {
 		"rule_files: ['%s/*.rules.yml']\n"+
 		"scrape_configs: [{job_name: segd, static_configs: [{targets: [%s]}]}]\n",
 		filepath.Join(harness.Root(t), rules), strings.Join(targets, ", "))
+	if alertmanager != "" {
+		text += fmt.Sprintf("alerting: {alertmanagers: [{static_configs: [{targets: ['%s']}]}]}\n", alertmanager)
+	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -185,4 +197,33 @@ func TestFleetQueries(t *testing.T) {
 	if err := p.check(t.Context(), t.Output(), fleet, own, *list); err != nil {
 		t.Error(err)
 	}
+}
+
+// A camera that is down is shown on the page by way of Prometheus and an Alertmanager, with the runbook's text, and an
+// Alertmanager that ends is said to be away.
+func TestAlertsOnThePage(t *testing.T) {
+	addrs := harness.FreeAddrs(t, 1)
+	alertmanager := harness.Start(t, "alertmanager", "prometheus-alertmanager", "--config.file="+filepath.Join(harness.Root(t), composeAlertmanager),
+		"--storage.path="+filepath.Join(t.TempDir(), "data"), "--web.listen-address="+addrs[0], "--cluster.listen-address=", "--log.level=error")
+	segd := harness.Run(t, fmt.Sprintf("http: {addr: '%s', alertmanager: 'http://%s'}\nsuperpixels: 200\nmodel: {short_side: 64}\n"+
+		"cameras: [{name: gone, url: 'rtsp://127.0.0.1:1/gone'}]\n", harness.FreeAddrs(t, 1)[0], addrs[0]))
+	scrapeTo(t, addrs[0], segd.Page)
+	var body []byte
+	harness.Until(t, 5*time.Minute, "the alert", func(ctx context.Context) (err error) {
+		if body, err = harness.Get(ctx, segd.Page+"api/v1/alerts"); err == nil && !bytes.Contains(body, []byte(`"name":"SegdCameraDown","severity":"critical","summary":"camera gone is down"`)) {
+			err = fmt.Errorf("there is %s", body)
+		}
+		return err
+	})
+	if !bytes.Contains(body, []byte(`"runbook":"The camera delivers no frames; segd redials it forever.`)) {
+		t.Errorf("without what the runbook says: %s", body)
+	}
+	alertmanager.Kill()
+	harness.Until(t, time.Minute, "it is away", func(ctx context.Context) error {
+		status, body, err := harness.Ask(ctx, segd.Page+"api/v1/alerts")
+		if err == nil && (status != 502 || !bytes.Contains(body, []byte("connection refused"))) {
+			err = fmt.Errorf("%d: %s", status, body)
+		}
+		return err
+	})
 }

@@ -70,6 +70,7 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // plan is the table. A package may import the standard library, what its room
 // grants, and nothing else.
 var plan = map[string]room{
+	"alerts":                  {internal: []string{"internal/limit"}, tests: []string{"docs"}},
 	"annotation":              {tests: []string{"internal/memtest"}, without: numbersOnly},
 	"marking":                 {internal: []string{"annotation", "features", "objects", "track", "tracker"}, without: numbersOnly},
 	"mask":                    {},
@@ -103,6 +104,7 @@ var plan = map[string]room{
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
 	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "internal/pause", "internal/plain", "marking", "objects", "pipeline/internal/guard", "pipeline/internal/keeper", "pipeline/internal/mailbox", "pipeline/internal/memory", "pipeline/internal/message", "pipeline/internal/pending", "pipeline/internal/rolling", "pipeline/set", "track", "tracker", "zones"}, modules: []string{protobuf, xrate}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores", "mask"}},
 	"deploy":                  {},
+	"docs":                    {},
 	"demo":                    {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"internal/waitfor"}},
 	"clients":                 {tests: []string{"bus/segdv1", protobuf}},
 	"examples":                {},
@@ -119,8 +121,8 @@ var plan = map[string]room{
 	"internal/measure/crowd":  {internal: []string{"ingest/codec", "mask"}, tests: []string{"demo", "features", "features/dnn"}},
 	"internal/record":         {internal: []string{"ingest/codec"}},
 	"internal/resident":       {},
-	"internal/setup":          {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/cameraurl", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/plain", "internal/redact", "mqtt", "onvif", "webhook"}, modules: []string{cobra, term, xcpu}, tests: []string{"internal/freeport", "onvif/onviftest"}},
 	"internal/thumbnail":      {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "mask"}},
+	"internal/setup":          {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/cameraurl", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/plain", "internal/redact", "mqtt", "onvif", "webhook"}, modules: []string{cobra, term, xcpu}, tests: []string{"internal/freeport", "onvif/onviftest"}},
 	"internal/docs":           {},
 	"internal/sealed":         {internal: []string{"internal/files"}, modules: []string{xcrypto}},
 	"internal/keypair":        {internal: []string{"internal/files"}, tests: []string{"internal/keypair/keypairtest"}},
@@ -140,7 +142,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"alerts", "annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "docs", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},

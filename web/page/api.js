@@ -33,6 +33,8 @@ async function ask(method, path, body, { heard, ...options } = {}) {
 }
 
 
+export const alerts = () => ask("GET", "alerts");
+
 // cameras lists them; box is the one that answers, empty where no boxes share them.
 export async function cameras() {
   let box = "";

@@ -2,6 +2,7 @@
 // picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
+import { Alerts } from "./alerts.js";
 import { Boxes } from "./boxes.js";
 import { Cameras } from "./cameras.js";
 import { origin, place } from "./fleet.js";
@@ -62,6 +63,7 @@ const objects = new ObjectList({
 });
 const figures = new Figures(byId("figures"));
 const events = new EventList({ list: byId("event-list"), empty: byId("event-empty"), total: byId("event-count") });
+const alerts = new Alerts({ section: byId("alerts"), list: byId("alert-list"), note: byId("alert-note") });
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
@@ -286,6 +288,7 @@ async function look() {
     setAccess(list.access);
     cores = list.cores;
     cameras.arrange(list);
+    alerts.arrange(list);
     await boxes.arrange(list);
     arrange(list.cameras);
     if (stage.feed) learn(stage.feed);
