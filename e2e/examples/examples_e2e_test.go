@@ -81,6 +81,12 @@ func TestDenied(t *testing.T) {
 	testPackages(t, "denied", openBus(t, false).subscriber)
 }
 
+// So is whoever may not hear a camera.
+func TestUnheard(t *testing.T) {
+	server := harness.StartNATS(t, `authorization: {users: [{user: wall, password: sesame, permissions: {subscribe: {deny: "segd.v1.home.Gate.>"}}}]}`)
+	testPackages(t, "unheard", strings.Replace(server.URL, "://", "://wall:sesame@", 1))
+}
+
 // coco is a mask as pycocotools is to see it.
 type coco struct {
 	Width  int    `json:"width"`

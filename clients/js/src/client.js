@@ -29,7 +29,7 @@ export class NotServed extends Error {
   }
 }
 
-/** The NATS server does not let this user ask. */
+/** The NATS server does not let this user ask, or subscribe. */
 export class NotPermitted extends Error {
   /** @param {string} message */
   constructor(message) {
@@ -108,9 +108,11 @@ export class Client {
     let failed = null;
     let ended = false;
     let wake = () => {};
-    const subscription = this.connection.subscribe(`segd.v1.${this.site}.${camera}.${kind}`, {
+    const subject = `segd.v1.${this.site}.${camera}.${kind}`;
+    const subscription = this.connection.subscribe(subject, {
       callback: (error, msg) => {
-        if (error) failed = error;
+        if (error instanceof PermissionViolationError) failed = new NotPermitted(`this NATS user may not subscribe to ${subject}`);
+        else if (error) failed = error;
         else if (queue.length < queueLength) queue.push(msg);
         else this.#drop(msg.subject);
         wake();

@@ -26,6 +26,7 @@ test("refused", () => {
     ["a character that is none of COCO's", 4, 3, "00\x7f"],
     ["a letter beyond them", 4, 3, "é"],
     ["a number without end", 4, 3, "P".repeat(1000)],
+    ["a number of seven letters", 4, 3, "\\PPPPP0"],
     ["a picture without a size", 0, 0, ""],
     ["a negative size", -4, -3, "<"],
     ["a picture larger than any", 2 ** 30, 2, "0"],

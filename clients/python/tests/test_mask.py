@@ -35,6 +35,7 @@ class Masks(unittest.TestCase):
             ("a character that is none of COCO's", 4, 3, "00\x7f"),
             ("a letter beyond them", 4, 3, "é"),
             ("a number without end", 4, 3, "P" * 1000),
+            ("a number of seven letters", 4, 3, "\\PPPPP0"),
             ("a picture without a size", 0, 0, ""),
             ("a negative size", -4, -3, "<"),
             ("a picture larger than any", 1 << 30, 2, "0"),

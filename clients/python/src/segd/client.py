@@ -43,7 +43,7 @@ class NotServed(Exception):
 
 
 class NotPermitted(Exception):
-    """The NATS server does not let this user ask."""
+    """The NATS server does not let this user ask, or subscribe."""
 
 
 def _decode(msg: Msg, message: M) -> M:
@@ -91,7 +91,10 @@ class Client:
 
     async def _subscribe(self, camera: str, kind: str, message: type[M]) -> AsyncIterator[M]:
         subject = f"segd.v1.{self.site}.{camera}.{kind}"
+        denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking[denied] = subject
         sub = await self.connection.subscribe(subject, pending_msgs_limit=QUEUE)
+        denied.add_done_callback(lambda _: asyncio.ensure_future(sub.unsubscribe()))  # which ends the loop
         try:
             async for msg in sub.messages:
                 try:
@@ -101,8 +104,11 @@ class Client:
                     log.warning("%s: %s", msg.subject, err)
                     continue
                 yield decoded
+            if denied.done():
+                raise NotPermitted(f"this NATS user may not subscribe to {subject}")
         finally:
-            if not self.connection.is_closed:
+            del self._asking[denied]
+            if not denied.done() and not self.connection.is_closed:
                 await sub.unsubscribe()
 
     async def annotate(self, camera: str, annotation: Mapping[str, Any] | bytes) -> Annotated:
@@ -172,7 +178,7 @@ async def connect(
 
     async def complain(err: Exception) -> None:
         text = str(err).lower()  # as nats-py has the server's
-        if client is not None and "permissions violation for publish" in text:
+        if client is not None and "permissions violation for" in text:
             for denied, subject in client._asking.items():
                 if f'"{subject.lower()}"' in text and not denied.done():
                     denied.set_result(None)

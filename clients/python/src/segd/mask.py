@@ -22,7 +22,7 @@ def runs(counts: str) -> list[int]:
     value = shift = 0
     for c in counts:
         piece = ord(c) - 48
-        if not 0 <= piece < 64 or shift > 30:
+        if not 0 <= piece < 64 or shift > 25:
             raise ValueError(f"{c!r} in the run lengths of a mask")
         value |= (piece & 31) << shift
         shift += 5

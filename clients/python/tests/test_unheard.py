@@ -1,0 +1,18 @@
+"""What a NATS server denies its user at SEGD_NATS_URL, who may not hear a camera. make clients runs it."""
+
+import os
+import unittest
+
+import segd
+
+
+class Unheard(unittest.IsolatedAsyncioTestCase):
+    async def test_subscriptions(self):
+        async with segd.connect(os.environ["SEGD_NATS_URL"]) as client:
+            for messages in client.masks("Gate"), client.events("Gate"), client.status("Gate"):
+                with self.assertRaises(segd.NotPermitted), self.assertLogs("segd", "WARNING"):
+                    await anext(messages)
+
+
+if __name__ == "__main__":
+    unittest.main()
