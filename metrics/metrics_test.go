@@ -56,7 +56,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.MQTT(func() MQTT {
 		return MQTT{
 			Connected: true, Connections: 2, Waiting: 3, Published: 400,
-			Lost: map[string]uint64{"queue_full": 5, "refused": 0, "ended": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
+			Lost: map[string]uint64{"queue_full": 5, "refused": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
 		}
 	})
 	m.Webhooks(func() []Webhook {
@@ -427,7 +427,7 @@ segd_webhook_delivered_total{webhook="yard"} 0
 # TYPE segd_webhook_failures_total counter
 segd_webhook_failures_total{webhook="door"} 3
 segd_webhook_failures_total{webhook="yard"} 0
-# HELP segd_webhook_lost_total Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour), refused (the server does not take it) and ended (it waited when segd ended).
+# HELP segd_webhook_lost_total Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour) and refused (the server does not take it).
 # TYPE segd_webhook_lost_total counter
 segd_webhook_lost_total{reason="expired",webhook="door"} 4
 # HELP segd_webhook_waiting Events that wait for the webhook's server.
@@ -460,9 +460,8 @@ segd_mqtt_connected 1
 # HELP segd_mqtt_connections_total Connections to the MQTT broker, the first among them.
 # TYPE segd_mqtt_connections_total counter
 segd_mqtt_connections_total 2
-# HELP segd_mqtt_lost_total Messages that did not reach the MQTT broker, by reason: queue_full (the oldest events, as too many waited), refused (too large, or not permitted) and ended (events that waited when segd ended).
+# HELP segd_mqtt_lost_total Messages that did not reach the MQTT broker, by reason: queue_full (the oldest events, as too many waited), and refused (too large, or not permitted).
 # TYPE segd_mqtt_lost_total counter
-segd_mqtt_lost_total{reason="ended"} 0
 segd_mqtt_lost_total{reason="queue_full"} 5
 segd_mqtt_lost_total{reason="refused"} 0
 # HELP segd_mqtt_published_total Messages that the MQTT broker has acknowledged.

@@ -6,7 +6,7 @@ type MQTT struct {
 	Connections uint64
 	Waiting     int // messages
 	Published   uint64
-	// Lost counts messages by reason (queue_full, refused, ended), and Commands those by outcome (done, failed).
+	// Lost counts messages by reason (queue_full, refused), and Commands those by outcome (done, failed).
 	Lost, Commands map[string]uint64
 }
 
@@ -19,7 +19,7 @@ func (m *Metrics) MQTT(read func() MQTT) {
 	c.gauge("waiting", "Messages that wait for the MQTT broker.", func(s MQTT) float64 { return float64(s.Waiting) })
 	c.counter("published_total", "Messages that the MQTT broker has acknowledged.", func(s MQTT) uint64 { return s.Published })
 	c.counters("lost_total", "Messages that did not reach the MQTT broker, by reason: queue_full (the oldest events, as too many waited), "+
-		"refused (too large, or not permitted) and ended (events that waited when segd ended).", labelReason, func(s MQTT) map[string]uint64 { return s.Lost })
+		"and refused (too large, or not permitted).", labelReason, func(s MQTT) map[string]uint64 { return s.Lost })
 	c.counters("commands_total", "Commands by MQTT, by outcome: done and failed.", labelOutcome, func(s MQTT) map[string]uint64 { return s.Commands })
 	m.reg.MustRegister(c)
 }

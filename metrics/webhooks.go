@@ -24,8 +24,8 @@ func (m *Metrics) Webhooks(read func() []Webhook) {
 	c.add(prometheus.GaugeValue, "waiting", "Events that wait for the webhook's server.", each(func(w Webhook) float64 { return float64(w.Waiting) }), by)
 	c.add(prometheus.CounterValue, "delivered_total", "Events that the webhook's server has taken.", each(func(w Webhook) float64 { return float64(w.Delivered) }), by)
 	c.add(prometheus.CounterValue, "failures_total", "Posts that the webhook's server did not take; most are made again.", each(func(w Webhook) float64 { return float64(w.Failed) }), by)
-	c.add(prometheus.CounterValue, "lost_total", "Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour), "+
-		"refused (the server does not take it) and ended (it waited when segd ended).", func(all []Webhook, tell func(float64, ...string)) {
+	c.add(prometheus.CounterValue, "lost_total", "Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour) "+
+		"and refused (the server does not take it).", func(all []Webhook, tell func(float64, ...string)) {
 		for _, w := range all {
 			for reason, n := range w.Lost {
 				tell(float64(n), w.Name, reason)

@@ -195,7 +195,6 @@ func (p *Publisher) finish(sending *sync.WaitGroup, stop func()) {
 func (p *Publisher) leave(manager *autopaho.ConnectionManager) error {
 	p.mu.Lock()
 	left := len(p.events)
-	p.stats.Unsent += uint64(left)
 	p.mu.Unlock()
 	if left > 0 {
 		p.log.Warn("segd ends before the MQTT broker has taken all events", "events", left)

@@ -53,7 +53,6 @@ type Stats struct {
 	Published   uint64 // messages that the broker has acknowledged
 	Overflowed  uint64 // events that were lost since too many waited
 	Refused     uint64 // messages that the broker took for too large, or does not permit
-	Unsent      uint64 // events that were lost since segd ended
 	Commands    uint64 // carried out
 	Faulty      uint64 // commands that were not
 }

@@ -38,9 +38,8 @@ type Stats struct {
 	Waiting   int
 	Delivered uint64
 	Failed    uint64 // posts that were not taken, of which most are made again
-	// Events that were given up: the oldest, beyond the bound; older than an hour; refused by the server; waiting
-	// when segd ended.
-	Overflowed, Expired, Refused, Unsent uint64
+	// Events that were given up: the oldest, beyond the bound; older than an hour; refused by the server.
+	Overflowed, Expired, Refused uint64
 }
 
 // message is an event to be posted.
@@ -171,7 +170,6 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer s.mu.Unlock()
 	for _, h := range s.hooks {
 		if n := len(h.queue); n > 0 {
-			h.stats.Unsent += uint64(n)
 			h.log.Warn("segd ends before a webhook's server has taken all events", "events", n)
 		}
 	}

@@ -42,7 +42,7 @@ func (d *daemon) openMQTT() (err error) {
 		s := d.mqtt.Stats()
 		return metrics.MQTT{
 			Connected: s.Connected, Connections: s.Connections, Waiting: s.Waiting, Published: s.Published,
-			Lost:     map[string]uint64{"queue_full": s.Overflowed, "refused": s.Refused, "ended": s.Unsent},
+			Lost:     map[string]uint64{"queue_full": s.Overflowed, "refused": s.Refused},
 			Commands: map[string]uint64{"done": s.Commands, "failed": s.Faulty},
 		}
 	})

@@ -22,7 +22,7 @@ func (d *daemon) openWebhooks() error {
 		for _, s := range d.webhooks.Stats() {
 			all = append(all, metrics.Webhook{
 				Name: s.Name, Waiting: s.Waiting, Delivered: s.Delivered, Failed: s.Failed,
-				Lost: map[string]uint64{"queue_full": s.Overflowed, "expired": s.Expired, "refused": s.Refused, "ended": s.Unsent},
+				Lost: map[string]uint64{"queue_full": s.Overflowed, "expired": s.Expired, "refused": s.Refused},
 			})
 		}
 		return all
