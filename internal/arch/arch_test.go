@@ -83,6 +83,7 @@ var plan = map[string]room{
 	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
 	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact"}, modules: []string{pion, netutil}, tests: []string{"internal/freeport", "internal/waitfor"}},
+	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
 	"features":                {modules: []string{gonum, xcpu}, tests: []string{"internal/cores"}},
 	"features/coco":           {without: numbersOnly},
 	"features/dnn":            {internal: []string{"features", "features/coco", "internal/files"}, modules: []string{gocv, onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
