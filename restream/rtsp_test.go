@@ -260,10 +260,21 @@ func (f *failing) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	conn, _ := net.Pipe()
-	return conn, nil
+	return &silent{Conn: conn}, nil
 }
 
-// A connection that cannot be taken ends nothing.
+// silent is a connection that notes how long is waited for it.
+type silent struct {
+	net.Conn
+	until time.Time
+}
+
+func (s *silent) SetReadDeadline(until time.Time) error {
+	s.until = until
+	return nil
+}
+
+// A connection that cannot be taken ends nothing, and one that says nothing is not waited for without end.
 func TestAccept(t *testing.T) {
 	l := listener{&failing{faults: []error{syscall.EMFILE, syscall.ECONNABORTED}}}
 	conn, err := l.Accept()
@@ -271,6 +282,9 @@ func TestAccept(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
+	if until := conn.(*silent).until; until.IsZero() || time.Until(until) > firstWord {
+		t.Errorf("its first word is waited for until %v", until)
+	}
 	if _, err := (listener{&failing{faults: []error{net.ErrClosed}}}).Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}

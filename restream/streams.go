@@ -109,7 +109,7 @@ func (s *Streams) Publish(m *segdv1.MaskFrame, bgr []byte) {
 // Watch lets somebody in who watches the stream at path, CAMERA or CAMERA/overlay, by that protocol. The packets come
 // once Start is called, by write, one call after the other: it may change neither header nor payload, and must not block.
 // Where it returns an error the viewer is too slow. end is called, at most once, if the stream ends before Leave is
-// called. Neither may call the Viewer's methods. The error wraps ErrNoStream, ErrFull or ErrClosed.
+// called. Neither may call the Viewer's methods. The error wraps ErrNoStream, ErrRemoved, ErrFull or ErrClosed.
 func (s *Streams) Watch(protocol, path string, write func(p *rtp.Packet, captured time.Time) error, end func(error)) (*Viewer, error) {
 	st, err := s.enter(protocol, path)
 	if err != nil {

@@ -187,18 +187,20 @@ func (w *world) chromium() {
 		return page.Evaluate(ctx, `location.search === "" && document.readyState === "complete"`, &ready) == nil && ready
 	})
 	var seen struct {
-		Size         []int
-		Shown, Found int
-		Latency      []float64
+		Size           []int
+		Shown, Found   int
+		Latency, Later []float64
 	}
-	if err := page.Evaluate(ctx, fmt.Sprintf("(%s)('/whep/gate/overlay', 'gate', %d)", watch, 10*pictures), &seen); err != nil {
+	if err := page.Evaluate(ctx, fmt.Sprintf("(%s)('/whep/gate/overlay', 'gate', %d)", watch, 3*pictures), &seen); err != nil {
 		w.Fatal(err)
 	}
 	// Masks of some come later, or not at all to a page that is too slow.
 	if !slices.Equal(seen.Size, []int{768, 576}) || seen.Found*2 < seen.Shown {
 		w.Errorf("%+v", seen)
 	}
-	slices.Sort(seen.Latency)
-	w.Logf("Chromium shows a picture %.0f ms after its capture (median; 95%%: %.0f ms), %d of %d with their masks", seen.Latency[len(seen.Latency)/2],
-		seen.Latency[len(seen.Latency)*95/100], seen.Found, seen.Shown)
+	for _, one := range [][]float64{seen.Latency, seen.Later} {
+		slices.Sort(one)
+	}
+	w.Logf("Chromium shows a picture %.0f ms after its capture (median; 95%%: %.0f ms), and %.0f ms after the page has it as a JPEG with masks; %d of %d had their masks",
+		seen.Latency[len(seen.Latency)/2], seen.Latency[len(seen.Latency)*95/100], seen.Later[len(seen.Later)/2], seen.Found, seen.Shown)
 }

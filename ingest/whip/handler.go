@@ -161,7 +161,7 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusUnprocessableEntity
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrReplaced):
 		status = http.StatusConflict
-	case errors.Is(err, errNoSession), errors.Is(err, restream.ErrNoStream):
+	case errors.Is(err, errNoSession), errors.Is(err, restream.ErrNoStream), errors.Is(err, restream.ErrRemoved):
 		status = http.StatusNotFound
 	case errors.Is(err, restream.ErrFull):
 		w.Header().Set("Retry-After", retryFull)
