@@ -33,7 +33,7 @@ BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.co
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./solver/... ./tracker/... ./web/... ./webhook ./zones
+RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./restream ./solver/... ./tracker/... ./web/... ./webhook ./zones
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test clients examples-test mqtt-test proxy-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test clients examples-test mqtt-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,12 @@ proxy-test: ## the page, the API and a publisher below a path of nginx and Caddy
 	@scripts/setup proxy
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 20m ./proxy $(PROXYTEST)
+
+# STREAMTEST="-run TestStreams/Chromium" is passed on.
+stream-test: ## cameras' streams: RTSP by FFmpeg and GStreamer, WHEP by Chromium, and how late the pictures are
+	@scripts/setup stream
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 20m ./streams $(STREAMTEST)
 
 # COMMANDS="-run TestCommands/watch" is passed on.
 commands-test: ## run the commands that README.md and docs/ name, as scripts

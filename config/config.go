@@ -26,6 +26,7 @@ type Config struct {
 	Site string `yaml:"site"`
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
+	RTSP RTSP   `yaml:"rtsp"`
 	NATS NATS   `yaml:"nats"`
 	MQTT MQTT   `yaml:"mqtt"`
 	// Webhooks are HTTP servers that events are posted to, at most 32 (docs/webhooks.md). Default none.
@@ -65,7 +66,8 @@ type HTTP struct {
 	BasePath string `yaml:"base_path"`
 	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
 	// camera, as has each client that follows events. Who has ViewerToken and who has
-	// Token are counted apart, and each may have as many. Default 64.
+	// Token are counted apart, and each may have as many; as many besides may watch by RTSP
+	// and WHEP together, half of them the same stream. Default 64.
 	Viewers int `yaml:"viewers"`
 	// Alertmanager is the URL of one, such as http://alertmanager:9093: the page shows which of segd's alerts fire, and
 	// what the runbook says of them. Default none.
@@ -104,13 +106,14 @@ type TLS struct {
 	Key string `yaml:"key"`
 }
 
-// WHIP is how browsers and others publish to the cameras whose url is whip:. The
-// requests come to HTTP.Addr, the media to Addr.
+// WHIP is how browsers and others publish to the cameras whose url is whip:, and how they
+// watch cameras by WHEP (docs/streams.md). The requests come to HTTP.Addr, the media goes through Addr.
 type WHIP struct {
 	// Addr is host:port for media, over UDP and TCP; the host is an IP address or
-	// localhost, an empty one means every interface. Default "127.0.0.1:8189".
+	// localhost, an empty one means every interface. It is taken with the first camera that
+	// waits for a publisher, or the first who watches. Default "127.0.0.1:8189".
 	Addr string `yaml:"addr"`
-	// PublicIPs are addresses by which publishers elsewhere reach Addr's port, such
+	// PublicIPs are addresses by which publishers and viewers elsewhere reach Addr's port, such
 	// as that of a router that forwards it. Default none.
 	PublicIPs []string `yaml:"public_ips"`
 	// Token lets its bearer publish and do nothing else, 16 characters or more; HTTP's
@@ -119,8 +122,16 @@ type WHIP struct {
 	// SecondPublisher of a camera that has one: refuse it, or let it replace the
 	// first. Default "refuse".
 	SecondPublisher string `yaml:"second_publisher"`
-	// ICEServers are STUN and TURN servers that publishers are told of. Default none.
+	// ICEServers are STUN and TURN servers that publishers and viewers are told of. Default none.
 	ICEServers []ICEServer `yaml:"ice_servers"`
+}
+
+// RTSP serves the cameras' pictures as H.264, with their masks drawn or without (docs/streams.md). Passwords are HTTP.Token
+// and HTTP.ViewerToken.
+type RTSP struct {
+	// Addr is host:port to listen on, such as 127.0.0.1:8554. Off loopback HTTP.Token is required. Default none: nothing
+	// is served by RTSP.
+	Addr string `yaml:"addr"`
 }
 
 // ICEServer is a STUN or TURN server.

@@ -45,6 +45,7 @@ func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
 http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], base_path: /a-b/c.d_~, alertmanager: https://am/x, viewers: 200, tls: {cert: a.crt, key: a.key}}
+rtsp: {addr: ":8554"}
 whip:
   addr: ":9000"
   public_ips: [192.0.2.10]
@@ -95,6 +96,7 @@ cameras:
 		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, BasePath: "/a-b/c.d_~", Alertmanager: "https://am/x", Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
+		RTSP: config.RTSP{Addr: ":8554"},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
 			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
@@ -152,9 +154,9 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
@@ -382,6 +384,10 @@ var faultTable = []struct {
 			`f:6:23: whip.ice_servers[0].url: "http://x"; accepted: such as stun:host:3478 or turn:host:3478?transport=udp`,
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
+	{name: "RTSP for everybody", text: "rtsp: {addr: ':8554'}\n" + minimal,
+		want: []string{`f:1:14: rtsp.addr: ":8554" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8554`}},
+	{name: "RTSP without a port", text: "rtsp: {addr: localhost}\n" + minimal,
+		want: []string{`f:1:14: rtsp.addr: "localhost" is not host:port; accepted: such as 127.0.0.1:8080`}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with / # ? % and blanks in a password written as %2F %23 %3F %25 %20`}},
 	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n    clock: own\n",

@@ -64,6 +64,7 @@ func (d *decoder) validate(c *Config) {
 	d.basePath(c.HTTP.BasePath)
 	d.alertmanager(c.HTTP.Alertmanager)
 	d.whip(&c.WHIP)
+	d.rtsp(c)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
 	d.mqtt(&c.MQTT)
@@ -96,7 +97,7 @@ func (d *decoder) listen(section, addr, token string, users bool) {
 var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // served are the first names of what segd serves at /. Below one of them it could not tell /NAME/x from /x.
-var served = []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whip"}
+var served = []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whep", "whip"}
 
 func (d *decoder) basePath(path string) {
 	const key = "http.base_path"
@@ -159,6 +160,15 @@ func (d *decoder) whip(w *WHIP) {
 		if !slices.Contains([]string{"stun", "stuns", "turn", "turns"}, scheme) || rest == "" {
 			d.bad(path, "%q; accepted: such as stun:host:3478 or turn:host:3478?transport=udp", clip(s.URL))
 		}
+	}
+}
+
+func (d *decoder) rtsp(c *Config) {
+	if c.RTSP.Addr == "" {
+		return
+	}
+	if host := d.addr("rtsp.addr", c.RTSP.Addr); host != "" && !loopback(host) && c.HTTP.Token == "" {
+		d.bad("rtsp.addr", "%q is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8554", clip(c.RTSP.Addr))
 	}
 }
 

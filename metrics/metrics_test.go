@@ -62,6 +62,9 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Webhooks(func() []Webhook {
 		return []Webhook{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Lost: map[string]uint64{"expired": 4}}, {Name: "yard"}}
 	})
+	m.Streams(func() Streams {
+		return Streams{Viewers: map[string]int{"rtsp": 2, "whep": 1}, Encoded: 30, Dropped: 4, Refused: 5}
+	})
 	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
@@ -383,6 +386,19 @@ segd_page_dropped_total{what="notice"} 5
 # HELP segd_page_viewers Live connections of the page and clients that follow events.
 # TYPE segd_page_viewers gauge
 segd_page_viewers 3
+# HELP segd_stream_frames_dropped_total Frames that a viewer of a stream was too slow for.
+# TYPE segd_stream_frames_dropped_total counter
+segd_stream_frames_dropped_total 4
+# HELP segd_stream_frames_encoded_total Frames that were encoded for streams, each once for all who watch the stream.
+# TYPE segd_stream_frames_encoded_total counter
+segd_stream_frames_encoded_total 30
+# HELP segd_stream_refused_total Viewers of streams who were refused, because there are as many as http.viewers allows.
+# TYPE segd_stream_refused_total counter
+segd_stream_refused_total 5
+# HELP segd_stream_viewers Who watches a camera's stream, by protocol: rtsp and whep.
+# TYPE segd_stream_viewers gauge
+segd_stream_viewers{protocol="rtsp"} 2
+segd_stream_viewers{protocol="whep"} 1
 # HELP segd_frame_roi_ratio Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.
 # TYPE segd_frame_roi_ratio histogram
 segd_frame_roi_ratio_bucket{camera="demo",le="0"} 1
@@ -485,7 +501,8 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
 		"segd_webhook_waiting", "segd_webhook_delivered_total", "segd_webhook_failures_total", "segd_webhook_lost_total",
-		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",
+		"segd_page_dropped_total", "segd_page_viewers",
+		"segd_stream_viewers", "segd_stream_frames_encoded_total", "segd_stream_frames_dropped_total", "segd_stream_refused_total", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
 

@@ -23,7 +23,7 @@ const (
 func TestRoutesAreDocumented(t *testing.T) {
 	s, err := New(Config{
 		Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return nil }, Reload: reloads,
-		Metrics: http.NotFoundHandler(), WHIP: http.NotFoundHandler(),
+		Metrics: http.NotFoundHandler(), WHIP: http.NotFoundHandler(), WHEP: http.NotFoundHandler(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,10 @@ func TestRoutesAreDocumented(t *testing.T) {
 	var want []string
 	for _, row := range rows {
 		for _, route := range row.Names {
-			if strings.Contains(route, " "+whipPath) {
-				route = whipPath // the package whip's, by whatever method
+			for _, path := range []string{whipPath, whepPath} {
+				if strings.Contains(route, " "+path) {
+					route = path // the package whip's, by whatever method
+				}
 			}
 			want = append(want, route)
 		}
@@ -67,6 +69,7 @@ func TestAccess(t *testing.T) {
 		Token: testToken, ViewerToken: viewerToken, PublishToken: publisherToken, Commands: newCameras(), Cameras: &managed{},
 		Settings: func() json.RawMessage { return json.RawMessage(`{}`) }, Reload: reloads, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		WHIP:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
+		WHEP:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
 		Alive: func() error { return fmt.Errorf("camera gate stands still") },
 	})
 	if err != nil {

@@ -127,7 +127,7 @@ func TestPageIsRelative(t *testing.T) {
 
 // A base path that begins like a path of segd's own would hide it: config refuses these (served, in its validate.go).
 func TestServedNames(t *testing.T) {
-	s, err := New(Config{WHIP: http.NotFoundHandler(), Metrics: http.NotFoundHandler()})
+	s, err := New(Config{WHIP: http.NotFoundHandler(), WHEP: http.NotFoundHandler(), Metrics: http.NotFoundHandler()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestServedNames(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if got, want := strings.Join(slices.Compact(names), " "), "api assets fleet livez login metrics publish readyz whip"; got != want {
+	if got, want := strings.Join(slices.Compact(names), " "), "api assets fleet livez login metrics publish readyz whep whip"; got != want {
 		t.Errorf("segd serves %s at /; config refuses base paths that begin with %s", got, want)
 	}
 }

@@ -49,6 +49,8 @@ type Config struct {
 	// WHIP takes publishers in on /whip/CAMERA, and the page for publishing is served
 	// on /publish/CAMERA. Nil: both are 404.
 	WHIP http.Handler
+	// WHEP lets people watch on /whep/CAMERA. Nil: 404.
+	WHEP http.Handler
 	// PublishToken, when set, lets its bearer publish and do nothing else; without
 	// Token it is then required for that. At least MinTokenLength characters.
 	PublishToken string

@@ -22,7 +22,7 @@ type allowance struct {
 
 // spend answers 429 to a client that asks too often, and then returns false.
 func (g *gate) spend(w http.ResponseWriter, r *http.Request, as role, cost int) bool {
-	wait, ok := g.limits.Spend(allowance{clientOf(r), as}, cost)
+	wait, ok := g.limits.Spend(allowance{limit.Client(addrOf(r)), as}, cost)
 	if ok {
 		return true
 	}
@@ -33,19 +33,4 @@ func (g *gate) spend(w http.ResponseWriter, r *http.Request, as role, cost int) 
 	w.Header().Set("Retry-After", strconv.Itoa(wait))
 	problem.Write(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
 	return false
-}
-
-// clientOf is the network a request comes from: an IPv4 address, or the /64 of an
-// IPv6 one, since who has one such address has them all.
-func clientOf(r *http.Request) netip.Prefix {
-	addr := addrOf(r)
-	bits := 64
-	if addr.Is4() {
-		bits = 32
-	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
 }

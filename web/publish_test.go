@@ -2,8 +2,12 @@ package web
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 const publishToken = "publish-0123456789abcdef"
@@ -98,7 +102,7 @@ func TestPublishing(t *testing.T) {
 			if h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Error("other sites may use the cookie")
 			}
-			if tc.status == 204 && (h.Get("Access-Control-Allow-Headers") != whipHeaders || h.Get("Accept-Post") == "") {
+			if tc.status == 204 && (h.Get("Access-Control-Allow-Headers") != rtcHeaders || h.Get("Accept-Post") == "") {
 				t.Errorf("OPTIONS: %v", h)
 			}
 		})
@@ -118,4 +122,73 @@ func TestPublishing(t *testing.T) {
 	if resp, _ := get(t, without.URL+"/publish/north", nil); resp.StatusCode != 404 {
 		t.Errorf("page without WHIP: %d", resp.StatusCode)
 	}
+}
+
+// Whoever may see the cameras may watch, pages of other sites with a token only; what another box hands on is as it says.
+func TestWatcher(t *testing.T) {
+	whep := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	_, open := serve(t, Config{WHEP: whep}, "north")
+	s, locked := serve(t, Config{WHEP: whep, Token: testToken, ViewerToken: viewerToken, PublishToken: publishToken}, "north")
+	const elsewhere = "https://evil.example"
+	cookie := cookieName + "=" + sessionOf(viewerToken)
+	ask := func(base, method string, header ...string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, base+"/whep/north/overlay", strings.NewReader("v=0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp
+	}
+	for _, tc := range []struct {
+		name, base, method string
+		header             []string
+		status             int
+		anyOrigin          bool
+	}{
+		{"no token anywhere", open.URL, "POST", nil, 418, false},
+		{"page of another site", open.URL, "POST", []string{"Origin", elsewhere}, 403, false},
+		{"page of another site with a made-up token", open.URL, "POST", []string{"Origin", elsewhere, "Authorization", "Bearer x"}, 403, false},
+		{"no token but wanted", locked.URL, "POST", nil, 401, true},
+		{"viewer, another site", locked.URL, "POST", []string{"Origin", elsewhere, "Authorization", "Bearer " + viewerToken}, 418, true},
+		{"operator", locked.URL, "DELETE", []string{"Authorization", "Bearer " + testToken}, 418, true},
+		{"publisher", locked.URL, "POST", []string{"Authorization", "Bearer " + publishToken}, 401, true},
+		{"signed in", locked.URL, "POST", []string{"Cookie", cookie, "Origin", locked.URL}, 418, true},
+		{"signed in, another site", locked.URL, "POST", []string{"Cookie", cookie, "Origin", elsewhere}, 403, true},
+		{"another site asks before its token", locked.URL, "OPTIONS", []string{"Origin", elsewhere, "Access-Control-Request-Method", "POST"}, 204, true},
+	} {
+		resp := ask(tc.base, tc.method, tc.header...)
+		if resp.StatusCode != tc.status || (resp.Header.Get("Access-Control-Allow-Origin") == "*") != tc.anyOrigin {
+			t.Errorf("%s: %d %v; want %d, any origin %v", tc.name, resp.StatusCode, resp.Header, tc.status, tc.anyOrigin)
+		}
+	}
+	for as, want := range map[string]int{"nobody": 403, "publisher": 403, "viewer": 418, "operator": 418} {
+		w := httptest.NewRecorder()
+		s.ServeHandedOn(w, httptest.NewRequestWithContext(t.Context(), "POST", "/whep/north", nil), as)
+		if w.Code != want {
+			t.Errorf("handed on as %s: %d, want %d", as, w.Code, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{WHEP: whep, Token: testToken, ViewerToken: viewerToken})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for i := range limit.Burst/limit.CostWork + 1 {
+			r, w := httptest.NewRequestWithContext(t.Context(), "POST", "/whep/north", nil), httptest.NewRecorder()
+			r.Header.Set("Authorization", "Bearer "+viewerToken)
+			s.Handler().ServeHTTP(w, r)
+			if refused := w.Code == 429; refused != (i == limit.Burst/limit.CostWork) {
+				t.Errorf("viewer %d from one address: %d", i, w.Code)
+			}
+		}
+	})
 }

@@ -120,6 +120,9 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.Handle(whipPath, s.gate.publisher(s.cfg.WHIP))
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
+	if s.cfg.WHEP != nil {
+		mux.Handle(whepPath, s.gate.watcher(s.cfg.WHEP))
+	}
 	s.mountAPI(mux, s.api())
 	s.served = mux.patterns
 	return mux

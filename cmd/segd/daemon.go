@@ -22,6 +22,7 @@ import (
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
+	"github.com/segd/segd/restream"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
 	"github.com/segd/segd/webhook"
@@ -41,6 +42,8 @@ type daemon struct {
 	meters   *metrics.Metrics
 	registry *prometheus.Registry
 	whip     *publishers
+	streams  *restream.Streams
+	rtsp     *restream.RTSP // nil: there is none
 	web      *web.Server
 	bus      *bus.Bus
 	mqtt     *mqtt.Publisher // nil: there is no broker
@@ -133,6 +136,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 			err = errors.Join(err, d.close())
 		}
 	}()
+	if err := d.openStreams(); err != nil {
+		return nil, err
+	}
 	if _, err := d.whip.open(cfg); err != nil {
 		return nil, err
 	}
@@ -170,7 +176,7 @@ func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 // close gives back what is left. It may follow serve or come instead of it.
 func (d *daemon) close() error {
 	var faults []error
-	d.whip.close()
+	d.closeStreams()
 	if d.box != nil {
 		d.box.link.Close()
 	}

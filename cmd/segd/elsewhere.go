@@ -104,6 +104,27 @@ func (p publisherDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// viewerDoor is where viewers come to, by WHEP. What they ask of a camera that another box runs is handed on, whatever
+// page that box has: browsers send no cookies where they are sent.
+type viewerDoor struct{ d *daemon }
+
+func (v viewerDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	camera, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/whep/"), "/")
+	if name := v.d.boxOf(camera); name != "" {
+		v.d.box.link.To(name).ServeHTTP(w, r)
+		return
+	}
+	v.d.whip.watch(v.d.cameras.Settings(), w, r)
+}
+
+// boxOf is the box that runs a camera, if that is another one.
+func (d *daemon) boxOf(camera string) (name string) {
+	if d.box != nil {
+		name, _ = d.box.elsewhere(camera)
+	}
+	return name
+}
+
 // hearOthers tells the page of what other boxes publish, until ctx ends: of each camera what has the greatest lease. In
 // a large fleet it does while somebody looks at it only, since each box tells of each of its cameras once a second.
 func (b *box) hearOthers(ctx context.Context) {

@@ -141,6 +141,10 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 		{"an operator publishes", "POST", "/whip/door", "v=0\n", [][]string{bearer(operatorToken), sdp}, http.StatusUnprocessableEntity},
 		{"another site's publisher", "POST", "/whip/door", "v=0\n", [][]string{bearer(publishToken), sdp, {"Sec-Fetch-Site", "cross-site", "Origin", "https://example.com"}}, http.StatusUnprocessableEntity},
 		{"a viewer publishes", "POST", "/whip/door", "v=0\n", [][]string{bearer(viewerToken), sdp}, http.StatusForbidden},
+		{"a viewer watches", "POST", "/whep/gate/overlay", "v=0\n", [][]string{bearer(viewerToken), sdp}, http.StatusUnprocessableEntity},
+		{"a viewer ends another's session", "DELETE", "/whep/gate/guess", "", [][]string{bearer(viewerToken)}, http.StatusNotFound},
+		{"a publisher watches", "POST", "/whep/gate", "v=0\n", [][]string{bearer(publishToken), sdp}, http.StatusUnauthorized},
+		{"the page watches what there is not", "POST", "/whep/gate/masks", "v=0\n", [][]string{{"Cookie", session}, sdp}, http.StatusNotFound},
 	} {
 		var headers []string
 		for _, h := range tt.headers {

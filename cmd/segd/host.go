@@ -99,14 +99,18 @@ func (h host) Camera(n int, cam config.Camera, marks *annotation.Annotation, lea
 func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }
 
 func (h host) Tell(here, going, all []config.Camera) {
-	var names []string
-	for _, cam := range slices.Concat(all, going) {
-		names = append(names, cam.Name)
-	}
-	h.d.web.Cameras(names)
+	h.d.web.Cameras(namesOf(slices.Concat(all, going)))
 	there := slices.Concat(going, here)
 	h.d.watch.cameras(there)
 	h.d.whip.cameras(there)
+	h.d.streams.Cameras(namesOf(there))
+}
+
+func namesOf(cameras []config.Camera) (names []string) {
+	for _, cam := range cameras {
+		names = append(names, cam.Name)
+	}
+	return names
 }
 
 func (h host) Changed(now *config.Config) {

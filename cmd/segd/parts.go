@@ -36,7 +36,7 @@ func (d *daemon) openWeb() (err error) {
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Alive: d.alive, Commands: d.cameras.Commands(), Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d},
+		Ready:   d.ready, Alive: d.alive, Commands: d.cameras.Commands(), Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d}, WHEP: viewerDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
@@ -197,7 +197,7 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
 		Publisher:  d.publisher(),
-		Viewer:     d.web,
+		Viewer:     shown{d.web, d.streams},
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),

@@ -9,15 +9,18 @@ import (
 	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/restream"
 )
 
-// publishers is where media of publishers comes in. The address is taken with the first camera
-// that waits for some, and kept.
+// publishers is where media of publishers comes in, and goes out to those who watch by WHEP. The address is taken with
+// the first camera that waits for a publisher, or with the first viewer, and kept.
 type publishers struct {
-	log *slog.Logger
+	log     *slog.Logger
+	streams *restream.Streams
 
-	mu     sync.Mutex   // guards server
-	server *whip.Server // nil: there has been no such camera
+	mu     sync.Mutex   // guards what follows
+	server *whip.Server // nil: there has been nobody
+	ended  bool
 }
 
 func (p *publishers) get() *whip.Server {
@@ -38,8 +41,17 @@ func published(cameras []config.Camera) (names []string) {
 
 // open takes the address for publishers' media, if there are cameras for them and nobody has yet.
 func (p *publishers) open(c *config.Config) (opened bool, err error) {
+	if len(published(c.Cameras)) == 0 {
+		return false, nil
+	}
+	return p.take(c)
+}
+
+// take takes the address, unless it has it.
+func (p *publishers) take(c *config.Config) (taken bool, err error) {
 	cfg := whip.Config{
-		Addr: c.WHIP.Addr, PublicIPs: c.WHIP.PublicIPs, Replace: c.WHIP.SecondPublisher == "replace", Logger: p.log,
+		Streams: p.streams,
+		Addr:    c.WHIP.Addr, PublicIPs: c.WHIP.PublicIPs, Replace: c.WHIP.SecondPublisher == "replace", Logger: p.log,
 		Cameras: published(c.Cameras),
 	}
 	for _, s := range c.WHIP.ICEServers {
@@ -47,11 +59,14 @@ func (p *publishers) open(c *config.Config) (opened bool, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(cfg.Cameras) == 0 || p.server != nil {
+	switch {
+	case p.server != nil:
 		return false, nil
+	case p.ended:
+		return false, whip.ErrClosed
 	}
 	if isLoopback(cfg.Addr) && !isLoopback(c.HTTP.Addr) && len(cfg.PublicIPs) == 0 {
-		p.log.Warn("publishers of other machines reach http.addr, but not whip.addr, where their pictures would come in; "+
+		p.log.Warn("publishers and viewers on other machines reach http.addr, but not whip.addr, where pictures would come in and go out; "+
 			"set whip.addr to an address that they reach, such as \":8189\"", "http.addr", c.HTTP.Addr, "whip.addr", cfg.Addr)
 	}
 	p.server, err = whip.New(cfg)
@@ -81,7 +96,24 @@ func (p *publishers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, http.StatusNotFound, "no camera takes publishers; those whose url is whip: do")
 }
 
-// close sends all publishers away and gives the address back.
+// watch answers who would watch by WHEP, with the address that c names.
+func (p *publishers) watch(c *config.Config, w http.ResponseWriter, r *http.Request) {
+	if _, err := p.take(c); err != nil {
+		problem.Write(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	p.ServeHTTP(w, r)
+}
+
+// shut is close, after which nobody else is let in.
+func (p *publishers) shut() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.close()
+}
+
+// close sends all away and gives the address back.
 func (p *publishers) close() {
 	p.mu.Lock()
 	s := p.server

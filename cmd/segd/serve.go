@@ -30,9 +30,14 @@ func (d *daemon) settings() json.RawMessage { return d.cameras.Settings().Public
 // them. tick, if not nil, is called once a second.
 //
 // The order of ending is written here and nowhere else: a box of a fleet gives its cameras to others, the sources stop, the
-// frames in hand are finished, publishers are sent away, the bus is drained, and
+// frames in hand are finished, publishers and viewers of streams are sent away, the bus is drained, and
 // MQTT, webhooks and HTTP go last, so that the page and the metrics tell of all of it.
 func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
+	if d.rtsp != nil {
+		if err := d.rtsp.Start(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var helpers sync.WaitGroup
@@ -79,7 +84,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	cancel()
 	d.cameras.Close() // a change in hand ends soon: its cameras have ended
 	close(ticked)
-	d.whip.close()
+	d.closeStreams()
 	if d.box != nil {
 		d.box.link.Close()
 		d.box.ahead.close()

@@ -81,6 +81,12 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(half, "Clients too slow", "Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for.", unitPerSecond,
 			query{`sum by (what) (rate(segd_page_dropped_total[$__rate_interval]))`, "{{what}}"},
 			query{`rate(segd_page_refused_total[$__rate_interval])`, "refused, {{instance}}"})).
+		WithPanel(lines(half, "Who watches streams", "By RTSP and WHEP; http.viewers at most, half of them the same stream.", unitCount,
+			query{`segd_stream_viewers`, "{{protocol}}, {{instance}}"})).
+		WithPanel(lines(half, "Frames of streams", "Encoded, each once for all who watch the stream; those that a viewer was too slow for; and viewers refused.", unitPerSecond,
+			query{`rate(segd_stream_frames_encoded_total[$__rate_interval])`, "encoded, {{instance}}"},
+			query{`rate(segd_stream_frames_dropped_total[$__rate_interval])`, "too slow, {{instance}}"},
+			query{`rate(segd_stream_refused_total[$__rate_interval])`, "refused, {{instance}}"})).
 		WithRow(row("The program")).
 		WithPanel(lines(third, "CPU", "Cores in use.", unitCount,
 			query{`rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) segd_build_info`, "{{instance}}"})).

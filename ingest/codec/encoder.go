@@ -25,6 +25,10 @@ type EncoderConfig struct {
 	// BFrames is how many reordered pictures may stand between two others, of H.264
 	// and H.265. Above 0 the stream is neither baseline nor without delay.
 	BFrames int
+	// MaxRate bounds the bit rate of H.264, over half a second of FPS frames; 0 = no bound.
+	MaxRate int
+	// PixelAspect is how many times as wide as high a pixel is meant to be seen; 0 = 1.
+	PixelAspect float64
 	// BT709 writes with the BT.709 matrix instead of BT.601.
 	BT709 bool
 }
@@ -77,6 +81,9 @@ func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 		"g", strconv.Itoa(cfg.GOP), "crf", strconv.Itoa(cfg.CRF), "color_range", "tv",
 		"colorspace", pick(cfg.BT709, "bt709", "smpte170m"),
 	}
+	if cfg.PixelAspect > 0 {
+		options = append(options, "aspect", strconv.FormatFloat(cfg.PixelAspect, 'f', 6, 64))
+	}
 	switch cfg.Codec {
 	case H264, H265:
 		options = append(options, "preset", "ultrafast", "forced-idr", "1", "bf", strconv.Itoa(cfg.BFrames))
@@ -92,6 +99,9 @@ func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 	case H264:
 		if cfg.BFrames == 0 {
 			options = append(options, "profile", "baseline")
+		}
+		if cfg.MaxRate > 0 {
+			options = append(options, "maxrate", strconv.Itoa(cfg.MaxRate), "bufsize", strconv.Itoa(cfg.MaxRate/2))
 		}
 		return "libx264", append(options, "x264-params", "scenecut=0")
 	case H265:

@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"io"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,6 +174,45 @@ func TestEncodePicture(t *testing.T) {
 	}
 	if n != len(packets) {
 		t.Errorf("%d packets, want %d", n, len(packets))
+	}
+}
+
+// A bound on the bit rate holds for pictures that nothing else would, whose pixels need not be square.
+func TestMaxRate(t *testing.T) {
+	const size, frames = 256, 50 // two seconds
+	encoded := func(rate int) (bytes int) {
+		e, err := NewEncoder(EncoderConfig{Width: size, Height: size, MaxRate: rate, PixelAspect: 4. / 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		d, err := NewDecoder(H264)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		noise, pix := rand.NewChaCha8([32]byte{}), make([]byte, 3*size*size)
+		for range frames {
+			_, _ = noise.Read(pix)
+			packets, err := e.BGR(pix, false)
+			if err != nil || len(packets) != 1 {
+				t.Fatal(len(packets), err)
+			}
+			bytes += len(packets[0].Data)
+			if err := d.Decode(packets[0].Data, 0, func(p *Picture) {
+				if math.Abs(p.PixelAspect-4./3) > 1e-3 {
+					t.Fatalf("pixels are %v as wide as high", p.PixelAspect)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return bytes
+	}
+	const rate = 1_000_000
+	most := rate / 8 * (frames/25 + 1)
+	if free, bounded := encoded(0), encoded(rate); free < 2*most || bounded > most {
+		t.Errorf("%d bytes, with the bound %d; want at most %d", free, bounded, most)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/internal/redact"
+	"github.com/segd/segd/restream"
 )
 
 // Defaults of Config.
@@ -40,10 +41,12 @@ type Config struct {
 	Replace bool
 	// ICEServers are told to publishers, in Link headers.
 	ICEServers []ICEServer
-	// ConnectTimeout is how long the first packet of video may take after the offer.
+	// Streams are what viewers watch. Nil: nobody can.
+	Streams *restream.Streams
+	// ConnectTimeout is how long the first packet of video, or a viewer's connection, may take after the offer.
 	// 0: DefaultConnectTimeout.
 	ConnectTimeout time.Duration
-	// SilenceTimeout is how long nothing at all may come from a publisher before it
+	// SilenceTimeout is how long nothing at all may come from a publisher or a viewer before it
 	// is taken for gone. 0: DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 	// Logger takes what happens. Nil discards.

@@ -1,15 +1,19 @@
 // Package whip takes in video that browsers, OBS, FFmpeg or GStreamer publish by
-// WebRTC, over the WebRTC-HTTP ingestion protocol (WHIP, RFC 9725). WebRTC is
-// pion's.
+// WebRTC, over the WebRTC-HTTP ingestion protocol (WHIP, RFC 9725), and sends video to
+// those who watch, over the egress protocol (WHEP, draft-ietf-wish-whep). WebRTC is pion's.
 //
 // In: HTTP requests to [Server.Handler], an SDP offer to start with, and then RTP
 // on one port, over UDP or, where that is blocked, TCP. Out: for each camera a
-// [Door], by which a source of package ingest gets one publisher after the other.
+// [Door], by which a source of package ingest gets one publisher after the other; and
+// to viewers the packets of a stream of package restream.
 //
-//	POST    /whip/CAMERA      offer, answered 201 with the answer; Location names the session
-//	DELETE  /whip/CAMERA/ID   ends the session
-//	PATCH   /whip/CAMERA/ID   trickled candidates, answered 204; ICE restarts are not offered (422)
-//	OPTIONS both              what is accepted, and the ICE servers
+//	POST    /whip/CAMERA           offer, answered 201 with the answer; Location names the session
+//	DELETE  /whip/CAMERA/ID        ends the session
+//	PATCH   /whip/CAMERA/ID        trickled candidates, answered 204; ICE restarts are not offered (422)
+//	OPTIONS both                   what is accepted, and the ICE servers
+//	POST    /whep/CAMERA           as above, of who watches
+//	POST    /whep/CAMERA/overlay   likewise, with the masks drawn
+//	DELETE, PATCH /whep/CAMERA/ID  likewise
 //
 // A session that another has replaced answers 409, one that has ended 404.
 //

@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pion/webrtc/v3"
+
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/restream"
 )
 
 const (
@@ -21,16 +24,27 @@ const (
 	resourceMethods = "PATCH, DELETE, OPTIONS"
 )
 
+// errNoSession: nobody has a session of that id.
+var errNoSession = errors.New("no such session; it may have ended")
+
+// retryFull is when a viewer may come again that was one too many, in seconds.
+const retryFull = "10"
+
 // endpoint answers for a camera.
 func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	d := s.door(w, r)
 	if d == nil {
 		return
 	}
+	s.toEndpoint(w, r, func() { s.publish(w, r, d) })
+}
+
+// toEndpoint has an offer be answered by post.
+func (s *Server) toEndpoint(w http.ResponseWriter, r *http.Request, post func()) {
 	w.Header().Set("Accept-Post", typeSDP)
 	switch r.Method {
 	case http.MethodPost:
-		s.publish(w, r, d)
+		post()
 	case http.MethodOptions:
 		w.Header().Set("Allow", endpointMethods)
 		s.linkServers(w.Header())
@@ -70,7 +84,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, d *Door) {
 	if !ok {
 		return
 	}
-	offer, err := parseOffer(body)
+	offer, err := parseOffer(body, sendsVideo)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -80,34 +94,39 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, d *Door) {
 		refuse(w, err)
 		return
 	}
-	answer, err := session.answer(r.Context(), s.api, offer)
+	s.connect(w, r, s.api, &session.connection, offer, "/whip/"+d.camera)
+}
+
+// connect answers an offer, and has the connection be kept.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request, api *webrtc.API, c *connection, offer *offer, endpoint string) {
+	answer, err := c.answer(r.Context(), api, offer)
 	if err == nil {
 		answer, err = addPublic(answer, s.cfg.PublicIPs, s.port)
 	}
 	if err != nil {
-		session.fail(err)
+		c.fail(err)
 	}
-	if closed := s.keep(session); closed != nil {
-		session.fail(closed)
-		session.keep(0)
+	if closed := s.keep(c); closed != nil {
+		c.fail(closed)
+		c.keep(0)
 		err = closed
 	}
 	if err != nil {
-		<-session.gone
-		s.cfg.Logger.Info("offer refused", "camera", d.camera, "error", err)
+		<-c.gone
+		c.log.Info("offer refused", "error", err)
 		refuse(w, err)
 		return
 	}
-	session.log.Info("publisher's offer accepted", "from", r.RemoteAddr, "agent", clip(r.UserAgent()))
+	c.log.Info("offer accepted", "to", endpoint, "from", r.RemoteAddr, "agent", clip(r.UserAgent()))
 	h := w.Header()
 	h.Set("Content-Type", typeSDP)
-	h.Set("Location", "/whip/"+d.camera+"/"+session.id)
-	h.Set("ETag", session.etag)
+	h.Set("Location", endpoint+"/"+c.id)
+	h.Set("ETag", c.etag)
 	h.Set("Accept-Patch", typeFragment)
 	s.linkServers(h)
 	w.WriteHeader(http.StatusCreated)
 	if _, err := io.WriteString(w, answer); err != nil {
-		session.fail(fmt.Errorf("whip: the answer was not delivered: %w", err))
+		c.fail(fmt.Errorf("whip: the answer was not delivered: %w", err))
 	}
 }
 
@@ -142,7 +161,12 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusUnprocessableEntity
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrReplaced):
 		status = http.StatusConflict
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, errNoSession), errors.Is(err, restream.ErrNoStream), errors.Is(err, restream.ErrRemoved):
+		status = http.StatusNotFound
+	case errors.Is(err, restream.ErrFull):
+		w.Header().Set("Retry-After", retryFull)
+		fallthrough
+	case errors.Is(err, ErrClosed), errors.Is(err, restream.ErrClosed):
 		status = http.StatusServiceUnavailable
 	}
 	problem.Write(w, status, err.Error())
@@ -154,27 +178,37 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 	if d == nil {
 		return
 	}
+	s.toResource(w, r, func() (*connection, error) {
+		session, replaced := d.find(r.PathValue("id"))
+		switch {
+		case replaced:
+			return nil, ErrReplaced
+		case session == nil:
+			return nil, errNoSession
+		}
+		return &session.connection, nil
+	})
+}
+
+// toResource answers for the connection that find returns.
+func (s *Server) toResource(w http.ResponseWriter, r *http.Request, find func() (*connection, error)) {
 	if r.Method == http.MethodOptions {
 		w.Header().Set("Allow", resourceMethods)
 		w.Header().Set("Accept-Patch", typeFragment)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	session, replaced := d.find(r.PathValue("id"))
-	switch {
-	case replaced:
-		refuse(w, ErrReplaced)
-		return
-	case session == nil:
-		problem.Write(w, http.StatusNotFound, "no such session; it may have ended")
+	c, err := find()
+	if err != nil {
+		refuse(w, err)
 		return
 	}
 	switch r.Method {
 	case http.MethodDelete:
-		session.Close(ErrEnded)
+		c.Close(ErrEnded)
 		w.WriteHeader(http.StatusOK)
 	case http.MethodPatch:
-		session.patch(w, r)
+		c.patch(w, r)
 	default:
 		w.Header().Set("Allow", resourceMethods)
 		problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, resourceMethods))
@@ -183,7 +217,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 
 // patch takes trickled candidates, which it only checks (see the package's
 // comment), and refuses to restart ICE.
-func (s *session) patch(w http.ResponseWriter, r *http.Request) {
+func (c *connection) patch(w http.ResponseWriter, r *http.Request) {
 	body, ok := readBody(w, r, typeFragment, "Accept-Patch", maxFragment)
 	if !ok {
 		return
@@ -193,11 +227,11 @@ func (s *session) patch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		problem.Write(w, http.StatusBadRequest, err.Error())
-	case match == "*" || ufrag != "" && ufrag != s.ufrag:
+	case match == "*" || ufrag != "" && ufrag != c.ufrag:
 		problem.Write(w, http.StatusUnprocessableEntity, "ICE cannot be restarted; accepts candidates of the offer's a=ice-ufrag, or a new session")
 	case match == "":
 		problem.Write(w, http.StatusPreconditionRequired, "no If-Match; accepts the ETag of the session")
-	case match != s.etag:
+	case match != c.etag:
 		problem.Write(w, http.StatusPreconditionFailed, "If-Match is not the ETag of the session")
 	default:
 		w.WriteHeader(http.StatusNoContent)

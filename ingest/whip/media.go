@@ -23,14 +23,16 @@ const (
 	replayWindow = 2 * holdPackets
 )
 
-// videoCodecs are what publishers may send, in the order in which a publisher
-// without a wish of its own gets them: cheap to decode first. The payload types are
-// only ours; those of the offer are used.
-var videoCodecs = []struct {
+type videoCodec struct {
 	mime string
 	id   codec.ID
 	fmtp []string
-}{
+}
+
+// videoCodecs are what publishers may send, in the order in which a publisher
+// without a wish of its own gets them: cheap to decode first. The payload types are
+// only ours; those of the offer are used.
+var videoCodecs = []videoCodec{
 	// The packetization mode counts in matching offers, and so does the profile, but
 	// for its level. FFmpeg decodes them all.
 	{webrtc.MimeTypeH264, codec.H264, h264Formats("42e0", "4200", "4d00", "6400", "640c")},
@@ -50,7 +52,10 @@ func h264Formats(profiles ...string) []string {
 	return out
 }
 
-const acceptedCodecs = "H.264, VP8, VP9, AV1 and H.265"
+const (
+	acceptedCodecs = "H.264, VP8, VP9, AV1 and H.265"
+	sentCodec      = "H.264"
+)
 
 // codecOf returns which codec a MIME type names; 0: none that is accepted.
 func codecOf(mime string) codec.ID {
@@ -62,14 +67,29 @@ func codecOf(mime string) codec.ID {
 	return 0
 }
 
-// mediaEngine knows what may be sent. Of audio it takes Opus, only to keep
-// publishers happy that cannot do without: it is thrown away. Retransmissions come
-// in the stream itself (no RTX), which needs no second SSRC.
+// mediaEngine knows what publishers may send. Of audio it takes Opus, only to keep
+// those happy that cannot do without: it is thrown away.
 func mediaEngine() (*webrtc.MediaEngine, error) {
+	m, err := videoEngine(videoCodecs)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.RegisterCodec(webrtc.RTPCodecParameters{
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2},
+		PayloadType:        firstPayload - 1,
+	}, webrtc.RTPCodecTypeAudio)
+}
+
+// firstPayload is below the dynamic types, so that none of an offer's is taken for ours.
+const firstPayload webrtc.PayloadType = 40
+
+// videoEngine knows those codecs. Retransmissions come in the stream itself (no RTX),
+// which needs no second SSRC.
+func videoEngine(codecs []videoCodec) (*webrtc.MediaEngine, error) {
 	m := new(webrtc.MediaEngine)
-	feedback := []webrtc.RTCPFeedback{{Type: "ccm", Parameter: "fir"}}
-	payload := webrtc.PayloadType(40) // below the dynamic types, so that none of an offer's is taken for ours
-	for _, c := range videoCodecs {
+	feedback := []webrtc.RTCPFeedback{{Type: "ccm", Parameter: "fir"}, {Type: "nack"}, {Type: "nack", Parameter: "pli"}}
+	payload := firstPayload
+	for _, c := range codecs {
 		for _, fmtp := range c.fmtp {
 			err := m.RegisterCodec(webrtc.RTPCodecParameters{
 				RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: c.mime, ClockRate: 90000, SDPFmtpLine: fmtp, RTCPFeedback: feedback},
@@ -81,22 +101,17 @@ func mediaEngine() (*webrtc.MediaEngine, error) {
 			payload++
 		}
 	}
-	return m, m.RegisterCodec(webrtc.RTPCodecParameters{
-		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2},
-		PayloadType:        payload,
-	}, webrtc.RTPCodecTypeAudio)
+	return m, nil
 }
 
-// interceptors ask for lost packets, send receiver reports, and tell the sender
-// what arrives when, by which it finds its bit rate.
+// interceptors ask publishers for lost packets, send receiver reports, and tell the
+// sender what arrives when, by which it finds its bit rate.
 func interceptors(m *webrtc.MediaEngine) (*interceptor.Registry, error) {
 	r := new(interceptor.Registry)
 	asker, err := nack.NewGeneratorInterceptor(nack.GeneratorInterval(askEvery), nack.GeneratorMaxNacksPerPacket(askTimes))
 	if err != nil {
 		return nil, err
 	}
-	m.RegisterFeedback(webrtc.RTCPFeedback{Type: "nack"}, webrtc.RTPCodecTypeVideo)
-	m.RegisterFeedback(webrtc.RTCPFeedback{Type: "nack", Parameter: "pli"}, webrtc.RTPCodecTypeVideo)
 	r.Add(asker)
 	reporter, err := report.NewReceiverInterceptor()
 	if err != nil {
@@ -104,4 +119,25 @@ func interceptors(m *webrtc.MediaEngine) (*interceptor.Registry, error) {
 	}
 	r.Add(reporter)
 	return r, webrtc.ConfigureTWCCSender(m, r)
+}
+
+// sentCodecs are what viewers are sent.
+var sentCodecs = []videoCodec{{
+	webrtc.MimeTypeH264, codec.H264, []string{"level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"},
+}}
+
+// senders send viewers lost packets again, and sender reports.
+func senders() (*interceptor.Registry, error) {
+	r := new(interceptor.Registry)
+	answerer, err := nack.NewResponderInterceptor()
+	if err != nil {
+		return nil, err
+	}
+	r.Add(answerer)
+	reporter, err := report.NewSenderInterceptor()
+	if err != nil {
+		return nil, err
+	}
+	r.Add(reporter)
+	return r, nil
 }

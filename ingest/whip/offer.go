@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pion/sdp/v3"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 const (
@@ -35,9 +37,15 @@ type offer struct {
 	ufrag string
 }
 
+// Which way the video of an offer goes.
+const (
+	sendsVideo = "sendonly"
+	takesVideo = "recvonly"
+)
+
 // parseOffer looks at an offer before pion does, so that what is wrong with it
 // gets words, and what is not needed goes no further.
-func parseOffer(body []byte) (*offer, error) {
+func parseOffer(body []byte, direction string) (*offer, error) {
 	var d sdp.SessionDescription
 	if err := d.Unmarshal(body); err != nil {
 		return nil, fmt.Errorf("%w: %w", errSyntax, err)
@@ -65,7 +73,7 @@ func parseOffer(body []byte) (*offer, error) {
 	if video == nil {
 		return nil, unfit("no video section; accepts one")
 	}
-	if err := checkVideo(video); err != nil {
+	if err := checkVideo(video, direction); err != nil {
 		return nil, err
 	}
 	ufrag, err := credentials(&d, video)
@@ -83,11 +91,15 @@ func isCandidate(a sdp.Attribute) bool {
 	return a.Key == "candidate" || a.Key == "end-of-candidates" || a.Key == "remote-candidates"
 }
 
-func checkVideo(m *sdp.MediaDescription) error {
-	for _, direction := range []string{"recvonly", "inactive"} {
-		if _, ok := m.Attribute(direction); ok {
-			return unfit("the video is %s; accepts sendonly", direction)
+func checkVideo(m *sdp.MediaDescription, direction string) error {
+	for _, other := range []string{sendsVideo, takesVideo, "inactive"} {
+		if _, ok := m.Attribute(other); ok && other != direction {
+			return unfit("the video is %s; accepts %s", other, direction)
 		}
+	}
+	accepts := acceptedCodecs
+	if direction == takesVideo {
+		accepts = sentCodec
 	}
 	for _, several := range []string{"simulcast", "rid"} {
 		if _, ok := m.Attribute(several); ok {
@@ -101,12 +113,12 @@ func checkVideo(m *sdp.MediaDescription) error {
 		}
 		_, encoding, _ := strings.Cut(a.Value, " ")
 		name, _, _ := strings.Cut(encoding, "/")
-		if codecOf("video/"+name) != 0 {
+		if id := codecOf("video/" + name); id == codec.H264 || id != 0 && direction == sendsVideo {
 			return nil
 		}
 		names = append(names, clip(name))
 	}
-	return unfit("the video is in %s; accepts %s", strings.Join(names[:min(len(names), 8)], ", "), acceptedCodecs)
+	return unfit("the video is in %s; accepts %s", strings.Join(names[:min(len(names), 8)], ", "), accepts)
 }
 
 // credentials checks that there is what ICE and DTLS need, and returns ICE's

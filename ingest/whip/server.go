@@ -16,6 +16,8 @@ import (
 	"github.com/pion/ice/v2"
 	"github.com/pion/webrtc/v3"
 	"golang.org/x/net/netutil"
+
+	"github.com/segd/segd/restream"
 )
 
 const (
@@ -34,18 +36,20 @@ const (
 	keepAlive = 2 * time.Second
 )
 
-// Server takes publishers in. Make it with New.
+// Server takes publishers in, and sends to viewers. Make it with New.
 type Server struct {
-	cfg  Config
-	api  *webrtc.API
-	udp  ice.UDPMux
-	tcp  *ice.TCPMuxDefault
-	port int
+	cfg     Config
+	api     *webrtc.API // of publishers
+	viewing *webrtc.API // of viewers
+	udp     ice.UDPMux
+	tcp     *ice.TCPMuxDefault
+	port    int
 
-	mu     sync.Mutex // guards what follows
-	doors  map[string]*Door
-	closed bool
-	joined sync.WaitGroup // the sessions' keepers
+	mu      sync.Mutex // guards what follows
+	doors   map[string]*Door
+	viewers map[string]*viewer // by id
+	closed  bool
+	joined  sync.WaitGroup // the connections' keepers
 }
 
 // New takes the address and returns a server whose Handler is to be served. The
@@ -55,7 +59,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, viewers: map[string]*viewer{}}
 	s.Cameras(cfg.Cameras)
 	ip, port, err := splitAddr(cfg.Addr)
 	if err != nil {
@@ -125,6 +129,14 @@ func (s *Server) build(ip netip.Addr, log pionLog) error {
 	if err != nil {
 		return err
 	}
+	sent, err := videoEngine(sentCodecs)
+	if err != nil {
+		return err
+	}
+	sending, err := senders()
+	if err != nil {
+		return err
+	}
 	var set webrtc.SettingEngine
 	set.LoggerFactory = log
 	set.SetLite(true)
@@ -143,6 +155,7 @@ func (s *Server) build(ip netip.Addr, log pionLog) error {
 	set.SetICETimeouts(s.cfg.SilenceTimeout/2, s.cfg.SilenceTimeout/2, min(keepAlive, s.cfg.SilenceTimeout/4))
 	set.SetSRTPReplayProtectionWindow(replayWindow)
 	s.api = webrtc.NewAPI(webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(set))
+	s.viewing = webrtc.NewAPI(webrtc.WithMediaEngine(sent), webrtc.WithInterceptorRegistry(sending), webrtc.WithSettingEngine(set))
 	return nil
 }
 
@@ -175,32 +188,41 @@ func (s *Server) Door(camera string) *Door {
 // Port returns the UDP and TCP port that media comes in at.
 func (s *Server) Port() int { return s.port }
 
-// Handler serves /whip/CAMERA and /whip/CAMERA/ID to those who may publish.
+// Handler serves /whip/CAMERA and /whip/CAMERA/ID to those who may publish, and the same below /whep/ to those who may
+// watch.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/whip/{camera}", s.endpoint)
 	mux.HandleFunc("/whip/{camera}/{id}", s.resource)
+	if s.cfg.Streams != nil {
+		mux.HandleFunc("/whep/{camera}", s.watchEndpoint(""))
+		mux.HandleFunc("/whep/{camera}/"+restream.Overlay, s.watchEndpoint("/"+restream.Overlay))
+		mux.HandleFunc("/whep/{camera}/{id}", s.watchResource)
+	}
 	return mux
 }
 
-// keep runs the session's keeper, unless the server is closed.
-func (s *Server) keep(session *session) error {
+// keep runs the connection's keeper, unless the server is closed.
+func (s *Server) keep(c *connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
-	s.joined.Go(func() { session.keep(s.cfg.ConnectTimeout) })
+	s.joined.Go(func() { c.keep(s.cfg.ConnectTimeout) })
 	return nil
 }
 
-// Close ends every publisher, gives the address back and waits until nothing is
+// Close ends every publisher and viewer, gives the address back and waits until nothing is
 // left of either. It may be called more than once.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	doors := slices.Collect(maps.Values(s.doors))
+	doors, viewers := slices.Collect(maps.Values(s.doors)), slices.Collect(maps.Values(s.viewers))
 	s.mu.Unlock()
+	for _, v := range viewers {
+		v.fail(ErrClosed)
+	}
 	for _, d := range doors {
 		d.close()
 	}

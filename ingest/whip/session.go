@@ -2,7 +2,6 @@ package whip
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +30,8 @@ var (
 	ErrReplaced = errors.New("another publisher took over")
 	// ErrBusy: the camera has a publisher, and the next one is refused.
 	ErrBusy = errors.New("the camera has a publisher already")
+	// errNotConnected: no connection to a viewer came about.
+	errNotConnected = errors.New("the viewer did not connect")
 	// ErrClosed: the server is closed.
 	ErrClosed = errors.New("whip: server closed")
 )
@@ -41,123 +42,28 @@ const askKeyEvery = 500 * time.Millisecond
 
 // session is one publisher, from its offer to its end. It is an ingest.Publisher.
 type session struct {
-	id, etag string
-	ufrag    string // of the offer
-	door     *Door
-	log      *slog.Logger
-	pc       *webrtc.PeerConnection
-
+	connection
+	door  *Door
 	heard atomic.Int64 // when video last came, while it is read; Unix nanoseconds, 0: it is not
 
-	end   chan struct{} // closed when it is to end
-	gone  chan struct{} // closed when it has ended and nothing is left of it
-	began chan struct{} // closed when video comes
-
-	mu       sync.Mutex // guards what follows
-	reason   error      // why it ended; nil before
-	joined   sync.WaitGroup
+	// Guarded by mu.
 	track    *webrtc.TrackRemote // nil before began
 	receiver *webrtc.RTPReceiver
 	asked    time.Time // when a key frame was last asked for
 }
 
 func newSession(d *Door, log *slog.Logger) *session {
-	return &session{
-		id: rand.Text(), etag: `"` + rand.Text() + `"`, door: d, log: log.With("camera", d.camera),
-		end: make(chan struct{}), gone: make(chan struct{}), began: make(chan struct{}),
+	s := &session{connection: newConnection(log.With("camera", d.camera)), door: d}
+	s.setUp = func(pc *webrtc.PeerConnection) error {
+		pc.OnTrack(s.onTrack)
+		return nil
 	}
-}
-
-// answer begins the connection for an offer and returns the answer. The error wraps
-// errUnfit where the offer is at fault. keep must follow in either case.
-func (s *session) answer(ctx context.Context, api *webrtc.API, o *offer) (_ string, err error) {
-	defer func() {
-		// The session holds its camera: it must end in good order even then.
-		if p := recover(); p != nil {
-			err = unfit("the WebRTC library failed at it: %v", p)
-		}
-	}()
-	s.ufrag = o.ufrag
-	pc, err := api.NewPeerConnection(webrtc.Configuration{})
-	if err != nil {
-		return "", fmt.Errorf("whip: %w", err)
+	s.over = func() {
+		d.release(s)
+		s.log.Info("publisher ended", "reason", s.why())
 	}
-	s.pc = pc
-	pc.OnTrack(s.onTrack)
-	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
-		s.log.Debug("connection", "state", state.String())
-		switch state {
-		case webrtc.PeerConnectionStateFailed:
-			s.fail(ErrGone)
-		case webrtc.PeerConnectionStateClosed:
-			s.fail(ErrEnded)
-		}
-	})
-	if err := pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: o.text}); err != nil {
-		return "", unfit("%w", err)
-	}
-	answer, err := pc.CreateAnswer(nil)
-	if err != nil {
-		return "", unfit("%w", err)
-	}
-	gathered := webrtc.GatheringCompletePromise(pc)
-	if err := pc.SetLocalDescription(answer); err != nil {
-		return "", unfit("%w", err)
-	}
-	select {
-	case <-gathered:
-		return pc.LocalDescription().SDP, nil
-	case <-s.end:
-		return "", s.why()
-	case <-ctx.Done():
-		return "", fmt.Errorf("whip: %w", ctx.Err())
-	}
-}
-
-// keep waits for the end and cleans up after it. It ends the session itself when
-// no video comes within the limit.
-func (s *session) keep(limit time.Duration) {
-	defer close(s.gone)
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-s.began:
-	case <-s.end:
-	case <-timer.C:
-		s.fail(fmt.Errorf("%w within %v of its offer; can it reach whip.addr, over UDP or TCP?", ErrNoVideo, limit))
-	}
-	<-s.end
-	if s.pc != nil {
-		if err := s.pc.GracefulClose(); err != nil {
-			s.log.Debug("closing the connection", "error", err)
-		}
-	}
-	s.joined.Wait()
-	s.door.release(s)
-	s.log.Info("publisher ended", "reason", s.why())
-}
-
-// fail says that the session is to end, and why; the first reason counts.
-func (s *session) fail(reason error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reason == nil {
-		s.reason = reason
-		close(s.end)
-	}
-}
-
-func (s *session) why() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.reason
-}
-
-// Close ends the session, if it has not ended, and waits until nothing is left of
-// it.
-func (s *session) Close(reason error) {
-	s.fail(reason)
-	<-s.gone
+	s.late = ErrNoVideo
+	return s
 }
 
 // onTrack takes the first video track, and reads whatever else comes to nowhere.

@@ -83,7 +83,8 @@ var plan = map[string]room{
 	"ingest/codec":            {internal: []string{"internal/files"}, modules: []string{"github.com/bluenviron/mediacommon/v2/pkg/codecs", astiav}, cgo: true},
 	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
-	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact"}, modules: []string{pion, netutil}, tests: []string{"internal/freeport", "internal/waitfor"}},
+	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact", "restream"}, modules: []string{pion, netutil}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
+	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
 	"features":                {modules: []string{gonum, xcpu}, tests: []string{"internal/cores"}},
 	"features/coco":           {without: numbersOnly},
 	"features/dnn":            {internal: []string{"features", "features/coco", "internal/files"}, modules: []string{gocv, onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
@@ -142,7 +143,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"alerts", "annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "docs", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"alerts", "annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "docs", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "restream", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},

@@ -4,6 +4,7 @@ package limit
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -32,6 +33,14 @@ const (
 
 // MaxKeys bounds how many that ask are told apart.
 const MaxKeys = 4096
+
+// Client is the network that somebody asks from, by which clients are told apart: an IPv4 address, or the /64 of an IPv6
+// one, since who has one such address has them all. Of an address that is none it is empty.
+func Client(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	prefix, _ := addr.Prefix(min(addr.BitLen(), 64))
+	return prefix
+}
 
 // Limiter keeps one that asks from taking what others need: the cameras' time and the
 // processor.

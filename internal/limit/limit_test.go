@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +56,17 @@ func TestKeysAreBounded(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestClient(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.1": "192.0.2.1/32", "2001:db8::2:0:0:2": "2001:db8::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := Client(netip.MustParseAddr(addr)); got.String() != want {
+			t.Errorf("%s is of %v, want %s", addr, got, want)
+		}
+	}
+	if got := Client(netip.Addr{}); got != (netip.Prefix{}) {
+		t.Errorf("no address is of %v", got)
+	}
 }

@@ -32,6 +32,9 @@ func addresses(cfg *config.Config) []address {
 	if cfg.NATS.URL == "" {
 		list = append(list, address{"nats.addr", "tcp", cfg.NATS.Addr})
 	}
+	if cfg.RTSP.Addr != "" {
+		list = append(list, address{"rtsp.addr", "tcp", cfg.RTSP.Addr})
+	}
 	for _, cam := range cfg.Cameras {
 		if cam.Published() {
 			return append(list, address{"whip.addr", "udp", cfg.WHIP.Addr}, address{"whip.addr", "tcp", cfg.WHIP.Addr})

@@ -90,3 +90,18 @@ func TestTakenBySegdWithTLS(t *testing.T) {
 		})
 	}
 }
+
+// Each address that segd listens on is tried.
+func TestAddresses(t *testing.T) {
+	cfg, err := config.Parse("segd.yaml", []byte("rtsp: {addr: '127.0.0.1:8554'}\ncameras: [{name: gate, url: 'whip:'}]"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range addresses(cfg) {
+		got = append(got, a.setting+" "+a.network)
+	}
+	if want := "http.addr tcp, nats.addr tcp, rtsp.addr tcp, whip.addr udp, whip.addr tcp"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
