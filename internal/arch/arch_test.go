@@ -73,6 +73,7 @@ var plan = map[string]room{
 	"annotation":              {tests: []string{"internal/memtest"}, without: numbersOnly},
 	"marking":                 {internal: []string{"annotation", "features", "objects", "track", "tracker"}, without: numbersOnly},
 	"mask":                    {},
+	"privacy":                 {internal: []string{"features", "mask", "objects", "tracker", "zones"}, without: numbersOnly},
 	"objects":                 {internal: []string{"annotation", "tracker"}, without: numbersOnly},
 	"track":                   {internal: []string{"internal/assignment"}, tests: []string{gonum}, without: numbersOnly},
 	"zones":                   {internal: []string{"internal/limit", "mask"}, without: numbersOnly},
