@@ -26,6 +26,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -128,7 +129,8 @@ func (r *recorder) PublishStatus(s *segdv1.Status) error {
 	return nil
 }
 
-func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
+func (r *recorder) Publish(m *segdv1.MaskFrame, p *privacy.Picture) {
+	bgr := p.BGR(false)
 	r.check(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -68,10 +69,10 @@ type Publisher interface {
 	PublishStatus(*segdv1.Status) error
 }
 
-// Viewer shows frames and events to people; *web.Server is one. bgr is valid during
+// Viewer shows frames and events to people; *web.Server is one. The picture is valid during
 // the call only. It is called from several goroutines and must not block.
 type Viewer interface {
-	Publish(masks *segdv1.MaskFrame, bgr []byte)
+	Publish(*segdv1.MaskFrame, *privacy.Picture)
 	Event(*segdv1.Event)
 	Status(*segdv1.Status)
 }
@@ -151,9 +152,9 @@ func (noLease) Valid() bool   { return true }
 func (nopCores) Acquire(bool, time.Time) {}
 func (nopCores) Release(int)             {}
 
-func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
-func (nopViewer) Event(*segdv1.Event)               {}
-func (nopViewer) Status(*segdv1.Status)             {}
+func (nopViewer) Publish(*segdv1.MaskFrame, *privacy.Picture) {}
+func (nopViewer) Event(*segdv1.Event)                         {}
+func (nopViewer) Status(*segdv1.Status)                       {}
 
 func (nopMeter) Published(time.Duration)   {}
 func (nopMeter) Dropped(Stage)             {}
