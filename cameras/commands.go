@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/web"
 	"github.com/segd/segd/zones"
 )
@@ -104,7 +105,7 @@ func (c Commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
 	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.MaskFrame, error) { return cam.Masks(seq) })
 }
 
-func (c Commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
+func (c Commands) Picture(camera string, use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
 	return tell(c, camera, func(cam *pipeline.Camera) error { return cam.Picture(use) })
 }
 

@@ -106,6 +106,22 @@ func TestCamerasAsDescribed(t *testing.T) {
 		{with(`"detect": {"classes": ["car"], "zones": null}`), true},
 		{with(`"detect": {"classes": ["car"], "zones": [null]}`), false},
 		{with(`"detect": {"classes": ["car"], "colour": 1}`), false},
+		{with(`"detect": {"classes": ["car"]}, "privacy": {"blur": ["car"], "except": "kept", "margin": "2.5%", "show": "operator"}`), true},
+		{with(`"detect": {"classes": ["car"]}, "privacy": {"fill": ["car"], "blur": [], "except": "", "margin": "", "show": null, "off": false}`), true},
+		{with(`"privacy": {"off": true}`), true},
+		{with(`"privacy": null`), true},
+		{with(`"privacy": {}`), false},
+		{with(`"privacy": {"show": "operator"}`), false},
+		{with(`"privacy": {"off": true, "except": "all"}`), false},
+		{with(`"privacy": {"off": true, "margin": "101%"}`), false},
+		{with(`"privacy": {"off": true, "margin": "10px"}`), false},
+		{with(`"privacy": {"off": true, "show": "viewer"}`), false},
+		{with(`"privacy": ["person"]`), false},
+		{with(`"ignore": [[[0, 0], [1, 0], [1, 1]]]`), true},
+		{with(`"ignore": []`), true},
+		{with(`"ignore": [[[0, 0], [1, 0]]]`), false},
+		{with(`"ignore": [[[0, 0], [1, 0], [1, 1.1]]]`), false},
+		{with(`"ignore": [[0, 0], [1, 0], [1, 1]]`), false},
 	}
 	for url, ok := range map[string]bool{
 		"rtsp://h": true, "rtsps://u:p@h:322/a?b=c": true, "mjpeg+http://[::1]/": true, "mjpeg+https://h/a": true, "snapshot+http://u:p@h/a.jpg?b": true, "snapshot+https://h": true,
@@ -139,7 +155,7 @@ func TestCamerasAsDescribed(t *testing.T) {
 		if err == nil {
 			var text []byte
 			if text, err = json.Marshal(camera.Camera); err == nil {
-				_, err = config.ParseCamera(t.Context(), text, "", config.Detector{})
+				_, err = config.ParseCamera(t.Context(), text, "", &config.Config{})
 			}
 		}
 		if (err == nil) != tt.ok {

@@ -94,7 +94,7 @@ func (m *Manager) complete(ctx context.Context, c storedCamera) (*addedCamera, e
 	if err != nil {
 		return nil, err
 	}
-	cam, err := config.ParseCamera(ctx, text, m.base, m.current.Load().Detector)
+	cam, err := config.ParseCamera(ctx, text, m.base, m.current.Load())
 	if err != nil {
 		return nil, err
 	}

@@ -502,6 +502,14 @@ func TestTry(t *testing.T) {
 	if err != nil || tried.Width != 96 || tried.Height != 64 || len(tried.BGR) != 3*96*64 {
 		t.Errorf("%+v, %v", tried, err)
 	}
+	// Where objects are hidden, nobody knows whether there is one in it.
+	settings := *r.current.Load()
+	settings.Privacy = config.Privacy{Fill: []string{"person"}, Show: config.ShowNobody}
+	r.current.Store(&settings)
+	tried, err = r.Try(t.Context(), []byte(`{"url": "dir:pictures"}`))
+	if err != nil || !bytes.Equal(tried.BGR, bytes.Repeat([]byte{0x80}, 3*96*64)) {
+		t.Errorf("a picture that is to be hidden: %v", err)
+	}
 }
 
 func picture(t *testing.T, width, height int) []byte {

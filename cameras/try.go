@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/onvif"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/web"
 )
 
@@ -28,7 +29,8 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := storedCamera{Camera: map[string]any{"name": "test"}}
+	want := storedCamera{Camera: map[string]any{"name": "test", "privacy": map[string]any{"off": true}}} // it has no objects
+	hide := m.current.Load().Privacy
 	if named && of != "" {
 		if m.known.Load().declared(of) {
 			return nil, refuseField("/camera", "%q is declared in the configuration; accepts one that was added, or a url with its secrets", of)
@@ -40,6 +42,8 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 		if given["url"] != nil { // else it is missing: what is tried is said
 			want.Camera["url"] = known.Camera["url"]
 		}
+		want.Camera["ignore"] = known.Camera["ignore"]
+		hide = m.current.Load().PrivacyOf(known.cam)
 	}
 	if name, ok := given["name"].(string); ok && !named {
 		if err := m.nameTaken(name); err != nil {
@@ -61,6 +65,9 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 		return nil, tryRefusal(ctx, err)
 	}
 	tried := &web.Tried{Width: p.Width, Height: p.Height, PixelAspect: p.PixelAspect, BGR: p.BGR}
+	if hide := configured.Privacy(hide); hide.On() { // nobody knows what is in it
+		tried.BGR = privacy.NewPicture(p.BGR, hide.Cover(p.Width, p.Height), nil).BGR(true)
+	}
 	if p.Codec != 0 {
 		tried.Codec = p.Codec.String()
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 // ParseCamera reads one camera, a JSON object with the names of the YAML file, completes and checks it.
-// Relative paths are joined to dir. The classes that it marks are held to those of detector. The error is
+// Relative paths are joined to dir. It is to be one of in, whose detector and privacy it has. The error is
 // Faults, whose paths begin at the camera: url, or zones[0].polygon.
-func ParseCamera(ctx context.Context, text []byte, dir string, detector Detector) (Camera, error) {
+func ParseCamera(ctx context.Context, text []byte, dir string, in *Config) (Camera, error) {
 	const at = "cameras[0]"
 	d := &decoder{file: "camera", source: map[string]place{}, readable: true}
-	c := &Config{Cameras: make([]Camera, 1)}
+	c := &Config{Cameras: make([]Camera, 1), Detector: in.Detector, Privacy: in.Privacy}
 	value, err := decodeJSON(text)
 	if err != nil {
 		d.fault(place{file: d.file}, "", "not JSON: %v", err)
@@ -34,14 +34,14 @@ func ParseCamera(ctx context.Context, text []byte, dir string, detector Detector
 	if c.Cameras[0].PasswordFile != "" { // who adds cameras is not to have this machine's files read and sent elsewhere
 		d.bad(at+".password_file", "it is for cameras of the configuration file; accepted: the password in the url, or as password")
 	}
-	d.cameras(c.Cameras)
+	d.cameras(c)
 	known := coco.Names()
-	if detector.Names != "" && c.Cameras[0].Detect.given() {
-		if known, err = readNames(ctx, detector.Names); err != nil {
+	if in.Detector.Names != "" && c.Cameras[0].Detect.given() {
+		if known, err = readNames(ctx, in.Detector.Names); err != nil {
 			return Camera{}, fmt.Errorf("config: detector.names: %w", err)
 		}
 	}
-	d.detected(c.Cameras, known)
+	d.detected(c, known)
 	if len(d.faults) > 0 {
 		for i := range d.faults {
 			d.faults[i].Path = strings.TrimPrefix(strings.TrimPrefix(d.faults[i].Path, at), ".")

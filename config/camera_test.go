@@ -28,7 +28,7 @@ func TestParseCamera(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := config.ParseCamera(t.Context(), []byte(json), dir, config.Detector{})
+	got, err := config.ParseCamera(t.Context(), []byte(json), dir, &config.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestParseCameraFaults(t *testing.T) {
 		"huge":           {`{"name": "a", "url": "whip:", "fps": 1e999, "detect": {"classes": ["fox"], "max_objects": 99999999999999999999}}`, []string{`detect.max_objects: found the number`, `fps: found the number 1e999`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.ParseCamera(t.Context(), []byte(tt.text), "", config.Detector{Names: names})
+			_, err := config.ParseCamera(t.Context(), []byte(tt.text), "", &config.Config{Detector: config.Detector{Names: names}})
 			var faults config.Faults
 			if !errors.As(err, &faults) {
 				t.Fatalf("%v; want Faults", err)
@@ -86,10 +86,38 @@ func FuzzParseCamera(f *testing.F) {
 	f.Add(`{"name": "a", "url": "rtsp://h/", "detect": {"classes": ["person"]}, "zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`)
 	f.Add(`{"fps": 1e999, "zones": [[], {}, 0]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := config.ParseCamera(t.Context(), []byte(text), "", config.Detector{})
+		c, err := config.ParseCamera(t.Context(), []byte(text), "", &config.Config{})
 		var faults config.Faults
 		if err == nil && (c.Name == "" || c.URL == "" || c.FPS == 0) || err != nil && !errors.As(err, &faults) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	})
+}
+
+// A camera that is added has the privacy of all, unless it has its own.
+func TestParseCameraPrivacy(t *testing.T) {
+	in := &config.Config{Privacy: config.Privacy{Blur: []string{"person"}, Margin: "10%", Show: config.ShowNobody}}
+	for _, tt := range []struct {
+		more string
+		want string // a path; "" if it is accepted
+		hide []string
+	}{
+		{`"detect": {"classes": ["person"]}`, "", []string{"person"}},
+		{`"detect": {"classes": ["person", "car"]}, "privacy": {"blur": ["car"]}`, "", []string{"car"}},
+		{`"privacy": {"off": true}`, "", nil},
+		{`"fps": 5`, "privacy", nil},
+		{`"detect": {"classes": ["person"]}, "privacy": {"blur": ["car"]}`, "privacy.blur[0]", nil},
+	} {
+		cam, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+tt.more+`}`), "", in)
+		var faults config.Faults
+		if errors.As(err, &faults) && faults[0].Path == tt.want {
+			continue
+		}
+		if tt.hide != nil && cam.Detect.Every != config.DefaultPrivacyEvery {
+			t.Errorf("%s: looks every %s", tt.more, cam.Detect.Every)
+		}
+		if got := in.PrivacyOf(cam).Blur; err != nil || tt.want != "" || !slices.Equal(got, tt.hide) {
+			t.Errorf("%s: hides %q, %v", tt.more, got, err)
+		}
+	}
 }

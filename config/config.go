@@ -42,6 +42,8 @@ type Config struct {
 	// objects are there are more by itself, up to as many again.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
+	// Privacy is that of all cameras that have none of their own.
+	Privacy Privacy `yaml:"privacy"`
 	// Cameras are the feeds. Others can be added while segd runs, in the page or by
 	// `segd camera add`; [] where all are.
 	Cameras []Camera `yaml:"cameras"`
@@ -472,6 +474,11 @@ type Camera struct {
 	// and which way. Default none.
 	Lines  []Line `yaml:"lines"`
 	Detect Detect `yaml:"detect"`
+	// Privacy is in place of that for all cameras.
+	Privacy Privacy `yaml:"privacy"`
+	// Ignore are polygons, at most 32, as of zones, that are black before anything else sees the picture: nothing is
+	// detected, marked or shown there (docs/privacy.md). Default none.
+	Ignore [][][]float64 `yaml:"ignore"`
 	// Requires are labels that a box of a fleet must have to run the camera, each NAME=VALUE. Default none.
 	Requires []string `yaml:"requires"`
 }
@@ -503,7 +510,7 @@ type Detect struct {
 	// Required.
 	Classes []string `yaml:"classes"`
 	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
-	// nothing is detected without, 200ms. Frames that are dropped do not count. Default "1s".
+	// nothing is detected without, 200ms, and else with privacy 500ms. Frames that are dropped do not count. Default "1s".
 	Every string `yaml:"every"`
 	// Score is how sure the network has to have been of a thing once for it to be marked, above 0 to 1. Default 0.6.
 	Score float64 `yaml:"score"`
@@ -533,6 +540,66 @@ func (d Detect) EveryTime() time.Duration { return duration(d.Every) }
 
 // KeepTime is Keep.
 func (d Detect) KeepTime() time.Duration { return duration(d.Keep) }
+
+// Privacy hides objects in all pictures that leave segd (docs/privacy.md). Their masks and events are told all the same.
+type Privacy struct {
+	// Blur are classes, of those in the camera's detect, that are hidden by blocks of colour. What people marked is hidden
+	// if it is called by one of these names. Default none.
+	Blur []string `yaml:"blur"`
+	// Fill are those that are filled with grey, likewise. Default none.
+	Fill []string `yaml:"fill"`
+	// Except leaves out what people marked or keep: kept. Default none.
+	Except string `yaml:"except"`
+	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
+	Margin string `yaml:"margin"`
+	// Show says who sees all of the pictures: nobody, or operator, whom http.token lets in. Default "nobody".
+	Show string `yaml:"show"`
+	// Off has nothing hidden. Default false.
+	Off bool `yaml:"off"`
+}
+
+// Values of Privacy.Except and Privacy.Show.
+const (
+	Kept         = "kept"
+	ShowNobody   = "nobody"
+	ShowOperator = "operator"
+)
+
+// given tells whether it says what to hide, or that nothing is.
+func (p Privacy) given() bool { return len(p.Blur)+len(p.Fill) > 0 || p.Off }
+
+// MarginShare is Margin as a part of 1.
+func (p Privacy) MarginShare() float64 {
+	share, _ := parsePercent(p.Margin) // Parse has refused what is none
+	return share
+}
+
+func parsePercent(text string) (share float64, ok bool) {
+	number, unit := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	return v / 100, unit && err == nil && v >= 0 && v <= 100
+}
+
+// PrivacyOf is what a camera of c hides; the zero Privacy if that is nothing.
+func (c *Config) PrivacyOf(cam Camera) Privacy {
+	p := c.Privacy
+	if cam.Privacy.given() {
+		p = cam.Privacy
+	}
+	if p.Off {
+		return Privacy{}
+	}
+	return p
+}
+
+// Ignored are the polygons of Ignore.
+func (c Camera) Ignored() [][]zones.Point {
+	all := make([][]zones.Point, len(c.Ignore))
+	for i, p := range c.Ignore {
+		all[i] = points(p)
+	}
+	return all
+}
 
 // Zone is a part of the picture.
 type Zone struct {
@@ -622,6 +689,9 @@ const (
 	DefaultDetectObjects    = 30
 	DefaultDetectKeep       = "30s"
 	DefaultDetectReidentify = 0.65
+
+	DefaultPrivacyEvery  = "500ms" // Detect.Every of a camera that hides objects
+	DefaultPrivacyMargin = "10%"
 )
 
 // Load reads, overrides, completes and checks the file at path. environ is a
@@ -649,7 +719,7 @@ func LoadIn(ctx context.Context, dir, path string, environ []string) (*Config, e
 		if err != nil {
 			d.bad("detector.names", "%v; accepted: a file with the names of the detector's classes, one a line", err)
 		} else {
-			d.detected(c.Cameras, known)
+			d.detected(c, known)
 		}
 	}
 	if len(d.faults) > 0 {
@@ -742,6 +812,7 @@ func (c *Config) setDefaults() {
 	or(&c.Log.SlowMS, DefaultSlowMS)
 	or(&c.Superpixels, DefaultSuperpixels)
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
+	c.Privacy.setDefaults()
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
@@ -750,9 +821,13 @@ func (c *Config) setDefaults() {
 			or(&c.Cameras[i].FPS, DefaultSnapshotFPS)
 		}
 		or(&c.Cameras[i].FPS, DefaultFPS)
+		c.Cameras[i].Privacy.setDefaults()
 		if d := &c.Cameras[i].Detect; d.given() {
 			if c.Detector.Path != "" {
 				or(&d.Every, DefaultDetectorEvery)
+			}
+			if c.PrivacyOf(c.Cameras[i]).given() {
+				or(&d.Every, DefaultPrivacyEvery)
 			}
 			or(&d.Every, DefaultDetectEvery)
 			or(&d.Score, DefaultDetectScore)
@@ -764,6 +839,13 @@ func (c *Config) setDefaults() {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
 			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)
 		}
+	}
+}
+
+func (p *Privacy) setDefaults() {
+	if p.given() {
+		or(&p.Margin, DefaultPrivacyMargin)
+		or(&p.Show, ShowNobody)
 	}
 }
 

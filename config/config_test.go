@@ -74,6 +74,7 @@ detector: {path: d.onnx}
 log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
+privacy: {off: true}
 cameras:
   - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, rotate: 270, aspect: 16:9, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
@@ -86,6 +87,11 @@ cameras:
   - {name: e, url: "file:e.avi", detect: {classes: [car]}}
   - {name: f, url: "snapshot+https://cam/f.jpg"}
   - {name: g, url: "snapshot+http://cam/g.jpg", fps: 0.1}
+  - name: h
+    url: "file:h.avi"
+    detect: {classes: [person, car]}
+    privacy: {blur: [person], fill: [car], except: kept, margin: 2.5%, show: operator}
+    ignore: [[[0, 0], [0.5, 0], [0.5, 1]]]
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -115,6 +121,7 @@ cameras:
 		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
+		Privacy:     config.Privacy{Margin: "10%", Show: "nobody", Off: true},
 		Cameras: []config.Camera{
 			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
 			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true},
@@ -130,6 +137,10 @@ cameras:
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
 			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1},
 			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 0.1},
+			{Name: "h", URL: "file:h.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+				Detect:  config.Detect{Classes: []string{"person", "car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65},
+				Privacy: config.Privacy{Blur: []string{"person"}, Fill: []string{"car"}, Except: "kept", Margin: "2.5%", Show: "operator"},
+				Ignore:  [][][]float64{{{0, 0}, {0.5, 0}, {0.5, 1}}}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -154,13 +165,13 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -399,6 +410,28 @@ var faultTable = []struct {
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
 			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
 			`f:11:12: cameras[0].clock: found "own"; accepted: auto, sender, arrival`,
+		}},
+	{name: "privacy", text: "privacy: {blur: [person, persn], margin: 10px, show: everybody}\n" + minimal + `    detect: {classes: [person, car]}
+    privacy: {blur: [person, dog], fill: [person], except: none, margin: 101%}
+    ignore: [[[0, 0], [1, 1]], [[0, 0], [1, 0], [1]]]
+  - {name: b, url: file:x}
+  - {name: c, url: file:x, privacy: {show: operator}}
+  - {name: d, url: file:x, privacy: {off: true, fill: [car]}}
+  - {name: e, url: file:x, privacy: {off: true}}
+`,
+		want: []string{
+			`f:1:26: privacy.blur[1]: "persn"; accepted: one of the 80 classes that the detector knows, such as person, horse, car`,
+			`f:1:42: privacy.margin: "10px"; accepted: 0% to 100% of an object's longer side, such as 10%`,
+			`f:1:54: privacy.show: found "everybody"; accepted: nobody, operator`,
+			`f:6:30: cameras[0].privacy.blur[1]: "dog" is not detected, so nobody would know where one is; accepted: of the camera's detect.classes, person, car`,
+			`f:6:43: cameras[0].privacy.fill[0]: "person" is in blur too; accepted: in one of them`,
+			`f:6:60: cameras[0].privacy.except: found "none"; accepted: kept`,
+			`f:6:74: cameras[0].privacy.margin: "101%"; accepted: 0% to 100% of an object's longer side, such as 10%`,
+			`f:7:14: cameras[0].ignore[0]: 2 points; accepted: 3 to 64`,
+			`f:7:49: cameras[0].ignore[1][2]: 1 numbers; accepted: two, [x, y]`,
+			`f:8:6: cameras[1].privacy: "person", which privacy hides in all cameras, is not detected in this one; accepted: detect.classes with it, or privacy: {off: true}`,
+			`f:9:38: cameras[2].privacy.blur: missing; accepted: a list of at least one class, such as [person], as blur or fill, or off: true`,
+			`f:10:43: cameras[3].privacy.off: true, beside what is hidden; accepted: one of them`,
 		}},
 	{name: "durations without a unit", text: "nats: {events: {max_age: 7}, masks: {max_age: '0.5'}}\ncameras: [{name: a, url: 'whip:', detect: {classes: [car], every: 5, keep: '5'}}]\n",
 		want: []string{
@@ -663,7 +696,7 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires
 }
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.

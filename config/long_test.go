@@ -72,7 +72,7 @@ func TestLongTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = config.ParseCamera(t.Context(), text, "", config.Detector{})
+		_, err = config.ParseCamera(t.Context(), text, "", &config.Config{})
 		held(path, "a request", err)
 	})
 	if n < 50 {

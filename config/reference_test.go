@@ -87,7 +87,7 @@ type referrer struct {
 
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
-	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person]}}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person], every: 1s}, privacy: {fill: [person]}}]\nprivacy: {fill: [person]}\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
-		return "list of " + map[string]string{"text": "texts", "number": "numbers", "list of numbers": "points"}[kindOf(t.Elem())]
+		return "list of " + map[string]string{"text": "texts", "number": "numbers", "list of numbers": "points", "list of points": "polygons"}[kindOf(t.Elem())]
 	case reflect.String:
 		return "text"
 	case reflect.Int:

@@ -76,9 +76,10 @@ func (d *decoder) validate(c *Config) {
 	d.within("log.slow_ms", c.Log.SlowMS, 1, maxSlowMS)
 	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
 	d.within("tracker.budget_ms", c.Tracker.BudgetMS, 1, maxBudgetMS)
-	d.cameras(c.Cameras)
+	d.privacy("privacy", c.Privacy)
+	d.cameras(c)
 	if c.Detector.Names == "" { // else the file has to be read first
-		d.detected(c.Cameras, coco.Names())
+		d.detected(c, coco.Names())
 	}
 }
 
@@ -211,7 +212,8 @@ func (d *decoder) three(path string, values []float64, least float64) {
 	}
 }
 
-func (d *decoder) cameras(cameras []Camera) {
+func (d *decoder) cameras(c *Config) {
+	cameras := c.Cameras
 	if cameras == nil && !d.faulty("cameras") { // left out is more likely forgotten than meant
 		d.bad("cameras", "missing; accepted: a list of cameras with name and url, or [] where all are added in the page")
 	}
@@ -241,6 +243,9 @@ func (d *decoder) cameras(cameras []Camera) {
 		}
 		d.layout(path, cam)
 		d.detect(path+".detect", cam)
+		d.privacy(path+".privacy", cam.Privacy)
+		d.hidden(path+".privacy", cam, c.PrivacyOf(cam))
+		d.ignore(path+".ignore", cam)
 		d.labels(path+".requires", cam.Requires)
 	}
 }
@@ -284,30 +289,101 @@ func (d *decoder) detect(path string, cam Camera) {
 	}
 }
 
-// detected checks the classes that cameras mark against those that the detector knows.
-func (d *decoder) detected(cameras []Camera, known []string) {
-	for i, cam := range cameras {
-		for k, class := range cam.Detect.Classes {
+// privacy checks what is said of what pictures do not show, but for the names.
+func (d *decoder) privacy(path string, p Privacy) {
+	if !p.given() {
+		if _, written := d.source[path]; written && !d.faulty(path) {
+			d.bad(path+".blur", "missing; accepted: a list of at least one class, such as [person], as blur or fill, or off: true")
+		}
+		return
+	}
+	if p.Off && len(p.Blur)+len(p.Fill) > 0 {
+		d.bad(path+".off", "true, beside what is hidden; accepted: one of them")
+	}
+	for i, name := range p.Fill {
+		if slices.Contains(p.Blur, name) {
+			d.bad(fmt.Sprintf("%s.fill[%d]", path, i), "%q is in blur too; accepted: in one of them", clip(name))
+		}
+	}
+	if p.Except != "" {
+		d.oneOf(path+".except", p.Except, Kept)
+	}
+	if _, ok := parsePercent(p.Margin); !ok {
+		d.bad(path+".margin", "%q; accepted: 0%% to 100%% of an object's longer side, such as 10%%", clip(p.Margin))
+	}
+	d.oneOf(path+".show", p.Show, ShowNobody, ShowOperator)
+}
+
+// hidden checks that a camera detects what it is to hide: p, which is its own or that for all.
+func (d *decoder) hidden(path string, cam Camera, p Privacy) {
+	if d.faulty(path + ".blur") { // it says nothing, and was to say something
+		return
+	}
+	accepted := "with detect.classes that have it"
+	if cam.Detect.given() {
+		accepted = "of the camera's detect.classes, " + strings.Join(cam.Detect.Classes, ", ")
+	}
+	for i, name := range slices.Concat(p.Blur, p.Fill) {
+		at := fmt.Sprintf("%s.blur[%d]", path, i)
+		if k := i - len(p.Blur); k >= 0 {
+			at = fmt.Sprintf("%s.fill[%d]", path, k)
+		}
+		switch {
+		case slices.Contains(cam.Detect.Classes, name):
+		case cam.Privacy.given():
+			d.bad(at, "%q is not detected, so nobody would know where one is; accepted: %s", clip(name), accepted)
+		default: // all cameras have it
+			d.bad(path, "%q, which privacy hides in all cameras, is not detected in this one; accepted: detect.classes with it, or privacy: {off: true}", clip(name))
+		}
+	}
+}
+
+// ignore checks the polygons that nobody looks at.
+func (d *decoder) ignore(path string, cam Camera) {
+	if n := len(cam.Ignore); n > zones.MaxZones {
+		d.bad(path, "%d; accepted: at most %d", n, zones.MaxZones)
+		return
+	}
+	for i, polygon := range cam.Ignored() {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		d.coordinates(at, cam.Ignore[i])
+		for _, f := range zones.PolygonFaults(at, polygon) {
+			d.bad(f.Field, "%s", f.Detail)
+		}
+	}
+}
+
+// coordinates checks that each point has two numbers.
+func (d *decoder) coordinates(list string, points [][]float64) {
+	for i, p := range points {
+		if len(p) != 2 {
+			d.bad(fmt.Sprintf("%s[%d]", list, i), "%d numbers; accepted: two, [x, y]", len(p))
+		}
+	}
+}
+
+// detected checks the classes that cameras mark, and that are hidden in all of them, against those that the detector knows.
+func (d *decoder) detected(c *Config, known []string) {
+	check := func(list string, names []string) {
+		for i, class := range names {
 			if !slices.Contains(known, class) {
-				d.bad(fmt.Sprintf("cameras[%d].detect.classes[%d]", i, k), "%q; accepted: one of the %d classes that the detector knows, such as %s",
+				d.bad(fmt.Sprintf("%s[%d]", list, i), "%q; accepted: one of the %d classes that the detector knows, such as %s",
 					clip(class), len(known), strings.Join(nearest.Words(class, known), ", "))
 			}
 		}
+	}
+	check("privacy.blur", c.Privacy.Blur)
+	check("privacy.fill", c.Privacy.Fill)
+	for i, cam := range c.Cameras {
+		check(fmt.Sprintf("cameras[%d].detect.classes", i), cam.Detect.Classes)
 	}
 }
 
 // layout checks the zones and lines of the camera at path.
 func (d *decoder) layout(path string, cam Camera) {
-	pairs := func(list string, points [][]float64) {
-		for i, p := range points {
-			if len(p) != 2 {
-				d.bad(fmt.Sprintf("%s[%d]", list, i), "%d numbers; accepted: two, [x, y]", len(p))
-			}
-		}
-	}
 	for i, z := range cam.Zones {
 		at := fmt.Sprintf("%s.zones[%d]", path, i)
-		pairs(at+".polygon", z.Polygon)
+		d.coordinates(at+".polygon", z.Polygon)
 		if z.Dwell != "" {
 			d.duration(at+".dwell", z.Dwell, fmt.Sprintf("of %v or more", zones.MinDwell), "10s", func(dwell time.Duration) bool { return dwell >= zones.MinDwell })
 		}
@@ -316,7 +392,7 @@ func (d *decoder) layout(path string, cam Camera) {
 		}
 	}
 	for i, line := range cam.Lines {
-		pairs(fmt.Sprintf("%s.lines[%d].points", path, i), line.Points)
+		d.coordinates(fmt.Sprintf("%s.lines[%d].points", path, i), line.Points)
 	}
 	for _, f := range cam.Layout().Faults() {
 		d.bad(path+"."+f.Field, "%s", f.Detail)

@@ -15,7 +15,8 @@ type Kept struct {
 	PixelAspect   float64 // the frame's
 
 	refs    atomic.Int32
-	decoded *codec.Kept // nil: frame's Pix
+	decoded *codec.Kept                         // nil: frame's Pix
+	ignore  func(bgr []byte, width, height int) // Config.Ignore, of decoded
 	frame   *Frame
 }
 
@@ -58,6 +59,9 @@ func (k *Kept) BGR(dst []byte) error {
 	}
 	if err := k.decoded.BGR(dst); err != nil {
 		return fmt.Errorf("ingest: %w", err)
+	}
+	if k.ignore != nil {
+		k.ignore(dst, k.Width, k.Height)
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ type Config struct {
 	// Aspect is the width of the picture, as it is meant to be seen and turned, over its height; 0: as it says
 	// itself, or with square pixels.
 	Aspect float64
+	// Ignore fills what nobody is to look at in a picture, tight rows of BGR, before anybody has it; nil: nothing. Several
+	// goroutines may call it.
+	Ignore func(bgr []byte, width, height int)
 	// FPS is the images a second of a directory, 0 = 25, and how often a second a
 	// snapshot+http:// camera is asked for a picture, 0 = 1 and at least once an hour.
 	FPS float64
@@ -336,6 +339,12 @@ func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) err
 
 // emit completes f and hands it to the sink.
 func (s *Source) emit(f *Frame, sink func(*Frame)) {
+	if s.cfg.Ignore != nil {
+		s.cfg.Ignore(f.Pix, f.Width, f.Height)
+		if f.kept != nil {
+			f.kept.ignore = s.cfg.Ignore
+		}
+	}
 	f.Camera = s.cfg.Camera
 	f.Seq = s.seq
 	s.seq++

@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/pipeline/set"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -53,6 +54,9 @@ type Config struct {
 	// AnnotationFits: the frame that an Annotation without picture is put on is known to be
 	// the one it was made on. Else an event says that nobody knows.
 	AnnotationFits bool
+
+	// Privacy is what pictures do not show that the Viewer gets, and who asks for one; its Every is Detect's.
+	Privacy privacy.Config
 
 	// Zones are the zones and lines whose events are told, until SetZones.
 	Zones zones.Layout

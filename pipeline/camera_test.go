@@ -27,6 +27,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -130,7 +131,8 @@ func (r *recorder) PublishStatus(s *segdv1.Status) error {
 	return nil
 }
 
-func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
+func (r *recorder) Publish(m *segdv1.MaskFrame, p *privacy.Picture) {
+	bgr := p.BGR(false)
 	r.check(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +150,8 @@ func thumbnailOf(m *segdv1.MaskFrame, picture uint32, object uint32) string {
 	return fmt.Sprintf("%d-%d-%d", m.Sequence, picture, object)
 }
 
-func (r *recorder) Thumbnail(m *segdv1.MaskFrame, bgr []byte, object uint32) (string, int) {
-	return thumbnailOf(m, crc32.ChecksumIEEE(bgr), object), 0
+func (r *recorder) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (string, int) {
+	return thumbnailOf(m, crc32.ChecksumIEEE(p.BGR(false)), object), 0
 }
 
 func (r *recorder) Status(s *segdv1.Status) { r.check(s) }

@@ -48,7 +48,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 	if c.cfg.Checkpoints == nil {
 		return
 	}
-	frame, masks := c.newest.retain()
+	frame, _, masks := c.newest.retain()
 	if frame == nil {
 		return // nothing has come yet
 	}

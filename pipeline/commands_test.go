@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/pending"
+	"github.com/segd/segd/privacy"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
@@ -381,7 +382,8 @@ func TestMasksAndPicture(t *testing.T) {
 			t.Errorf("a frame to come: %v", err)
 		}
 		var seen []byte
-		err := c.Picture(func(m *segdv1.MaskFrame, bgr []byte) error {
+		err := c.Picture(func(m *segdv1.MaskFrame, p *privacy.Picture) error {
+			bgr := p.BGR(false)
 			if m.Sequence != 20 || len(bgr) != 3*testWidth*testHeight {
 				t.Errorf("frame %d with %d bytes", m.Sequence, len(bgr))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/privacy"
 )
 
 const (
@@ -24,6 +25,7 @@ const (
 type notice struct {
 	event   *segdv1.Event
 	picture *ingest.Frame // one reference; nil: the event is told
+	cover   *privacy.Cover
 	masks   *segdv1.MaskFrame
 	first   bool // of those of its picture
 }
@@ -85,12 +87,12 @@ func (c *Camera) complete(ev *segdv1.Event, then time.Time) {
 
 // picture has a thumbnail made of the object of ev before ev is told, which may be later, if the newest picture is of it.
 func (c *Camera) picture(ev *segdv1.Event) {
-	f, masks := c.newest.retain()
+	f, cover, masks := c.newest.retain()
 	if f == nil {
 		return
 	}
 	seen := masks.Sequence == ev.Sequence && slices.ContainsFunc(masks.Objects, func(o *segdv1.Object) bool { return o.Id == ev.ObjectId && o.Area > 0 })
-	if seen && c.events.put(notice{event: ev, picture: f, masks: masks}) {
+	if seen && c.events.put(notice{event: ev, picture: f, cover: cover, masks: masks}) {
 		return
 	}
 	f.Release()
@@ -108,7 +110,7 @@ func (c *Camera) tell() {
 		}
 		c.events.taken(n)
 		// Nobody else has this field before the event is queued itself.
-		path, removed := c.cfg.Viewer.Thumbnail(n.masks, n.picture.Pix, n.event.ObjectId)
+		path, removed := c.cfg.Viewer.Thumbnail(n.masks, privacy.NewPicture(n.picture.Pix, n.cover, nil), n.event.ObjectId)
 		n.event.Thumbnail = path
 		n.picture.Release()
 		made, leftOut := 1, 0

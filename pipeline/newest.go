@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/message"
+	"github.com/segd/segd/privacy"
 )
 
 // How much a camera keeps of what it has published.
@@ -24,7 +25,8 @@ const (
 // picture of the newest one, and the objects. Only whoever has the camera's turn changes it.
 type newest struct {
 	mu      sync.Mutex
-	picture *ingest.Frame // one reference; nil before the first and after the end
+	picture *ingest.Frame  // one reference; nil before the first and after the end
+	cover   *privacy.Cover // of picture
 	frames  []*segdv1.MaskFrame
 	bytes   int
 	objects objects.Table // of the newest frame, with what was edited since
@@ -39,7 +41,7 @@ func (n *newest) keep(it *item, table objects.Table) {
 	if n.picture != nil {
 		n.picture.Release()
 	}
-	n.picture, n.objects = it.frame, table
+	n.picture, n.cover, n.objects = it.frame, it.cover, table
 	n.frames = append(n.frames, it.masks)
 	n.bytes += proto.Size(it.masks)
 	for len(n.frames) > maxFrames || n.bytes > maxFrameBytes && len(n.frames) > 1 {
@@ -105,16 +107,16 @@ func (n *newest) find(seq uint64) (at int, kept bool) {
 	return slices.BinarySearchFunc(n.frames, seq, func(m *segdv1.MaskFrame, seq uint64) int { return cmp.Compare(m.Sequence, seq) })
 }
 
-// retain returns the newest picture, of which the caller owns a reference, and its masks; nil before the first and
-// after the end.
-func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame) {
+// retain returns the newest picture, of which the caller owns a reference, what it does not show, and its masks; nil before
+// the first and after the end.
+func (n *newest) retain() (*ingest.Frame, *privacy.Cover, *segdv1.MaskFrame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.picture == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	n.picture.Retain()
-	return n.picture, n.last()
+	return n.picture, n.cover, n.last()
 }
 
 // Objects returns the camera's objects by rising id as they are by now, with their masks from the newest published
@@ -165,14 +167,14 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 	return nil, fmt.Errorf("%w: %d is no longer kept; accepted: %d to %d", ErrFrame, seq, first, last)
 }
 
-// Picture calls use with the newest published picture, tight rows of BGR, which is
+// Picture calls use with the newest published picture, which is
 // valid during the call only, and its masks, which must not be changed. The error
 // wraps ErrDown when there is no picture, or is use's.
-func (c *Camera) Picture(use func(masks *segdv1.MaskFrame, bgr []byte) error) error {
-	f, masks := c.newest.retain()
+func (c *Camera) Picture(use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
+	f, cover, masks := c.newest.retain()
 	if f == nil {
 		return fmt.Errorf("%w: no picture of camera %s: %s", ErrDown, c.cfg.Name, c.stats.down())
 	}
 	defer f.Release()
-	return use(masks, f.Pix)
+	return use(masks, privacy.NewPicture(f.Pix, cover, nil))
 }

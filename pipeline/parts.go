@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -68,13 +69,13 @@ type Publisher interface {
 	PublishStatus(*segdv1.Status) error
 }
 
-// Viewer shows frames and events to people; *web.Server is one. bgr is valid during
+// Viewer shows frames and events to people; *web.Server is one. The picture is valid during
 // the call only. It is called from several goroutines and must not block.
 type Viewer interface {
-	Publish(masks *segdv1.MaskFrame, bgr []byte)
+	Publish(*segdv1.MaskFrame, *privacy.Picture)
 	// Thumbnail keeps a small picture of an object, in place of so many older ones, and returns its path; empty: there is
 	// none. It may take some time.
-	Thumbnail(masks *segdv1.MaskFrame, bgr []byte, object uint32) (path string, removed int)
+	Thumbnail(masks *segdv1.MaskFrame, picture *privacy.Picture, object uint32) (path string, removed int)
 	Event(*segdv1.Event)
 	Status(*segdv1.Status)
 }
@@ -156,11 +157,11 @@ func (noLease) Valid() bool   { return true }
 func (nopCores) Acquire(bool, time.Time) {}
 func (nopCores) Release(int)             {}
 
-func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
-func (nopViewer) Event(*segdv1.Event)               {}
-func (nopViewer) Status(*segdv1.Status)             {}
+func (nopViewer) Publish(*segdv1.MaskFrame, *privacy.Picture) {}
+func (nopViewer) Event(*segdv1.Event)                         {}
+func (nopViewer) Status(*segdv1.Status)                       {}
 
-func (nopViewer) Thumbnail(*segdv1.MaskFrame, []byte, uint32) (string, int) { return "", 0 }
+func (nopViewer) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int) { return "", 0 }
 
 func (nopMeter) Published(time.Duration)   {}
 func (nopMeter) Dropped(Stage)             {}

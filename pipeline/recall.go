@@ -26,12 +26,13 @@ func (c *Camera) remember(always bool) {
 }
 
 // newestScene is the newest picture with people's objects; nil if it shows none.
-func (c *Camera) newestScene() (s *memory.Scene) {
-	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		s = memory.Shown(masks, c.newest.table(), bgr, false)
+func (c *Camera) newestScene() *memory.Scene {
+	f, _, masks := c.newest.retain()
+	if f == nil {
 		return nil
-	})
-	return s
+	}
+	defer f.Release()
+	return memory.Shown(masks, c.newest.table(), f.Pix, false)
 }
 
 // recall shows the stepper the pictures that the camera's objects are remembered by. next is the number of the

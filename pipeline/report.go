@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/message"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -152,6 +153,9 @@ func (s *stages) conclude(r *report) {
 	s.searching.Store(s.step.Searching())
 	r.masks = message.Masks(r.frame, r.pts, r.scene, r.result, r.table)
 	r.masks.Site, r.masks.Camera, r.masks.Epoch, r.masks.Lease = c.cfg.Site, c.cfg.Name, c.epoch.Load(), c.cfg.Lease.Token()
+	if s.hider != nil {
+		s.hide(r)
+	}
 	s.recycle(r.item)
 	r.published = time.Now()
 	r.masks.PublishTime = timestamppb.New(r.published)
@@ -163,6 +167,15 @@ func (s *stages) conclude(r *report) {
 	r.events = append(r.events, c.resolve(r)...) // whoever is told that it was accepted finds its objects
 	r.events = append(r.events, c.heed(told, r.seq)...)
 	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
+}
+
+// hide says what the frame's picture does not show.
+func (s *stages) hide(r *report) {
+	r.cover = s.hider.Step(&privacy.Frame{Time: r.pts, Result: r.result, Table: r.table, Found: r.scene.Found, Looked: r.scene.Looked})
+	if r.cover.Whole && s.shown {
+		s.c.log.Warn("all of the picture is hidden until the detector has looked at all of it again", keySeq, r.seq)
+	}
+	s.shown = !r.cover.Whole
 }
 
 // publish tells the meter and the bus of r.

@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/mailbox"
 	"github.com/segd/segd/pipeline/internal/pending"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -40,7 +41,8 @@ type item struct {
 	note  *pending.Request // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
-	core  bool // whether it has one, which goes on with it
+	cover *privacy.Cover // what its picture does not show; nil: it shows all
+	core  bool           // whether it has one, which goes on with it
 
 	began, ended [Stages]time.Time // its time in each stage
 }
@@ -62,6 +64,9 @@ type stages struct {
 	earlier remaker
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
+	hider   *privacy.Hider     // likewise; nil: nothing is hidden
+	shown   bool               // likewise: the last picture, but for what is hidden
+	hidden  []byte             // pixels, of the view's goroutine
 	// Of the goroutine that makes scenes.
 	looks    looks
 	whole    tracker.Looks
@@ -171,6 +176,13 @@ func (s *stages) build() (err error) {
 	}
 	if s.c.detects() {
 		s.looks.every = s.c.cfg.Detect.Every
+	}
+	if p := s.c.cfg.Privacy; p.On() {
+		p.Every = s.looks.every
+		s.hider = privacy.NewHider(p)
+		if p.Every == 0 {
+			s.c.log.Warn("all of the picture is hidden: nothing is detected that could be hidden alone")
+		}
 	}
 	step, err := s.c.cfg.NewStepper()
 	if err != nil {
@@ -383,6 +395,6 @@ func (s *stages) features(it *item) error {
 }
 
 func (s *stages) view(it *item) error {
-	s.c.cfg.Viewer.Publish(it.masks, it.frame.Pix)
+	s.c.cfg.Viewer.Publish(it.masks, privacy.NewPicture(it.frame.Pix, it.cover, &s.hidden))
 	return nil
 }

@@ -239,7 +239,7 @@ func TestRTSPDoesNotRead(t *testing.T) {
 	for n := 0; s.Stats().Dropped == 0; n++ {
 		m, bgr := frame(n, 1280, 720)
 		_, _ = noise.Read(bgr) // which is much to encode
-		s.Publish(m, bgr)
+		show(s)(m, bgr)
 		waitfor.True(t, "the picture at the one that reads", func() bool { return len(times()) == n+1 })
 	}
 	if got := s.Stats().Viewers[RTSPProtocol]; got != 2 {

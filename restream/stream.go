@@ -76,7 +76,7 @@ func (st *stream) add(v *Viewer, most int) error {
 }
 
 // publish encodes a frame, if anybody watches, and sends it to all who do.
-func (st *stream) publish(m *segdv1.MaskFrame, bgr []byte) {
+func (st *stream) publish(m *segdv1.MaskFrame, bgr func() []byte) {
 	if st.started.Load() == 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (st *stream) publish(m *segdv1.MaskFrame, bgr []byte) {
 	if st.started.Load() == 0 {
 		return
 	}
-	packets, key, err := st.encode(m, bgr)
+	packets, key, err := st.encode(m, bgr())
 	if err != nil {
 		st.endAll(err) // there will be others, who are told too
 		return

@@ -94,9 +94,9 @@ func (s *Streams) Cameras(names []string) {
 	}
 }
 
-// Publish sends a frame to those who watch: bgr is its picture, tight rows of m.Width×3 bytes. It encodes on the
-// caller's goroutine, waits for no viewer, and keeps neither argument.
-func (s *Streams) Publish(m *segdv1.MaskFrame, bgr []byte) {
+// Publish sends a frame to those who watch: bgr returns its picture, tight rows of m.Width×3 bytes, and is called if
+// somebody does. It encodes on the caller's goroutine, waits for no viewer, and keeps neither argument.
+func (s *Streams) Publish(m *segdv1.MaskFrame, bgr func() []byte) {
 	s.mu.Lock()
 	c, known := s.cameras[m.GetCamera()]
 	s.mu.Unlock()

@@ -133,7 +133,7 @@ func streams(t *testing.T, viewers int) *Streams {
 
 func publish(s *Streams, from, to, width, height int) {
 	for n := from; n < to; n++ {
-		s.Publish(frame(n, width, height))
+		show(s)(frame(n, width, height))
 	}
 }
 
@@ -189,7 +189,7 @@ func TestOverlay(t *testing.T) {
 	drawn, plain := watch(t, s, "gate/overlay"), watch(t, s, "gate")
 	m, bgr := frame(0, 65, 49)
 	before := bytes.Clone(bgr)
-	s.Publish(m, bgr)
+	show(s)(m, bgr)
 	if !bytes.Equal(bgr, before) {
 		t.Error("the pixels were changed")
 	}
@@ -204,7 +204,7 @@ func TestOverlay(t *testing.T) {
 		t.Errorf("the picture with masks is %+v", p)
 	}
 	m.Objects[0].Counts = "?"
-	s.Publish(m, bgr)
+	show(s)(m, bgr)
 	if len(drawn.pictures) != 2 || drawn.ended != nil {
 		t.Errorf("a mask that cannot be drawn ended the stream: %v", drawn.ended)
 	}
@@ -249,7 +249,7 @@ func TestKeyFrames(t *testing.T) {
 		if n > 0 && n < 30 {
 			w.viewer.KeyFrame()
 		}
-		s.Publish(frame(n, 64, 48))
+		show(s)(frame(n, 64, 48))
 	}
 	if keys := w.keys(); !slices.Equal(keys, []int{0, 13, 26, 39}) {
 		t.Errorf("key frames at %v", keys)
@@ -265,7 +265,7 @@ func TestChanges(t *testing.T) {
 	publish(s, 103, 106, 96, 80)
 	m, bgr := frame(106, 96, 80)
 	m.PixelAspect = 4. / 3
-	s.Publish(m, bgr)
+	show(s)(m, bgr)
 	publish(s, 0, 2, 96, 80)
 	if w.ended != nil {
 		t.Fatal(w.ended)
@@ -343,10 +343,10 @@ func TestEnds(t *testing.T) {
 	}
 	bad, stays, goes := watch(t, s, "gate"), watch(t, s, "gate/overlay"), watch(t, s, "yard")
 	m, bgr := frame(0, 64, 48)
-	s.Publish(m, bgr)
+	show(s)(m, bgr)
 	bad.deny = true // it is not asked any more
 	m.Width = 1
-	s.Publish(m, bgr)
+	show(s)(m, bgr)
 	if bad.ended == nil || !strings.Contains(bad.ended.Error(), "9216 bytes for 1×48") {
 		t.Errorf("a picture that cannot be: %v", bad.ended)
 	}
@@ -355,7 +355,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("the camera is gone: %v", goes.ended)
 	}
 	again := watch(t, s, "gate/overlay")
-	s.Publish(frame(1, 64, 48))
+	show(s)(frame(1, 64, 48))
 	if len(again.pictures) != 1 || stays.ended == nil {
 		t.Errorf("%d pictures after the fault", len(again.pictures))
 	}
@@ -367,4 +367,9 @@ func TestEnds(t *testing.T) {
 	if err := s.Check("gate"); !errors.Is(err, ErrClosed) {
 		t.Errorf("a camera after the end: %v", err)
 	}
+}
+
+// show sends a frame with that picture.
+func show(s *Streams) func(*segdv1.MaskFrame, []byte) {
+	return func(m *segdv1.MaskFrame, bgr []byte) { s.Publish(m, func() []byte { return bgr }) }
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/zones"
 )
 
@@ -37,6 +38,7 @@ type cameras struct {
 	fail    error
 	width   int
 	height  int
+	cover   *privacy.Cover // of pictures
 }
 
 func newCameras() *cameras {
@@ -119,11 +121,11 @@ func (c *cameras) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
 	return c.frame(seq), c.note("masks %s %d", camera, seq)
 }
 
-func (c *cameras) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
+func (c *cameras) Picture(camera string, use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
 	if err := c.note("picture %s", camera); err != nil {
 		return err
 	}
-	return use(c.frame(41), bytes.Repeat([]byte{90}, 3*c.width*c.height))
+	return use(c.frame(41), privacy.NewPicture(bytes.Repeat([]byte{90}, 3*c.width*c.height), c.cover, nil))
 }
 
 func (c *cameras) Zones(camera string) zones.Layout {

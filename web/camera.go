@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/thumbnail"
+	"github.com/segd/segd/privacy"
 )
 
 // wire writes every field, so that the page need not know defaults.
@@ -52,8 +53,8 @@ func newCamera(name string, cfg Config, skipped *atomic.Uint64) *camera {
 	}
 }
 
-// publish makes one JPEG for each size that viewers wait for now.
-func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
+// publish makes one JPEG for each size that viewers wait for now, and another for those who see more of it.
+func (c *camera) publish(mf *segdv1.MaskFrame, p *privacy.Picture) {
 	width, height := int(mf.GetWidth()), int(mf.GetHeight())
 	c.mu.Lock()
 	c.width, c.height = width, height
@@ -61,7 +62,7 @@ func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
 	if c.watching.Load() == 0 {
 		return
 	}
-	waiting := c.due(time.Now(), width)
+	waiting := c.due(time.Now(), width, p)
 	if len(waiting) == 0 {
 		return
 	}
@@ -70,8 +71,8 @@ func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
 		c.fault(fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err))
 		return
 	}
-	for to, viewers := range waiting {
-		picture, err := c.encoders.encode(bgr, width, height, to)
+	for as, viewers := range waiting {
+		picture, err := c.encoders.encode(p.BGR(as.plain), width, height, as.width)
 		if err != nil {
 			c.fault(err)
 			return
@@ -89,21 +90,26 @@ func (c *camera) hand(p *packet, viewers []*viewer) {
 	}
 }
 
-// due returns the viewers whose time it is for a frame of that width, by the width of
-// what they get.
-func (c *camera) due(now time.Time, width int) map[int][]*viewer {
+// shown is how a frame is: how wide, and whether all of it is.
+type shown struct {
+	width int
+	plain bool
+}
+
+// due returns the viewers whose time it is for a frame of that width, by what they get.
+func (c *camera) due(now time.Time, width int, p *privacy.Picture) map[shown][]*viewer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	waiting := map[int][]*viewer{}
+	waiting := map[shown][]*viewer{}
 	for v := range c.viewers {
 		if !v.due(now) {
 			continue
 		}
-		to := width
+		as := shown{width, p.Plain(v.options.operator)}
 		if v.options.width != 0 {
-			to = min(to, v.options.width)
+			as.width = min(width, v.options.width)
 		}
-		waiting[to] = append(waiting[to], v)
+		waiting[as] = append(waiting[as], v)
 	}
 	return waiting
 }

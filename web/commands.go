@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/zones"
 )
 
@@ -48,9 +49,9 @@ type Commands interface {
 	LetGo(ctx context.Context, camera string, seq uint64, holder string) error
 	// Masks returns those of a recent frame; they are not changed.
 	Masks(camera string, seq uint64) (*segdv1.MaskFrame, error)
-	// Picture calls use with the newest picture, tight BGR valid during the call, and
+	// Picture calls use with the newest picture, valid during the call, and
 	// its masks, which are not changed.
-	Picture(camera string, use func(masks *segdv1.MaskFrame, bgr []byte) error) error
+	Picture(camera string, use func(*segdv1.MaskFrame, *privacy.Picture) error) error
 	// Zones returns the camera's zones and lines; they are not changed.
 	Zones(camera string) zones.Layout
 	// SetZones puts others in their place, which have no Faults, and returns them with

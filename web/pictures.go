@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/privacy"
 )
 
 // sequenceHeader tells which frame a picture or mask is of.
@@ -23,7 +24,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) err
 	if err != nil {
 		return err
 	}
-	seq, picture, err := s.Snapshot(c.name, overlay)
+	seq, picture, err := s.picture(c, overlay, s.gate.role(r) == mayOperate)
 	if err != nil {
 		return err
 	}
@@ -33,7 +34,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) err
 	return nil
 }
 
-// Snapshot returns a camera's newest picture as JPEG, with its masks drawn on if
+// Snapshot returns a camera's newest picture as JPEG, as a viewer may see it, with its masks drawn on if
 // overlay is set, and its sequence number. The error is Commands.Picture's. It needs
 // Config.Commands.
 func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte, err error) {
@@ -41,12 +42,18 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 	if c == nil {
 		return 0, nil, &Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q", name)}
 	}
-	err = s.cfg.Commands.Picture(name, func(m *segdv1.MaskFrame, bgr []byte) (err error) {
+	return s.picture(c, overlay, false)
+}
+
+// picture is Snapshot for an operator of the page or anybody else.
+func (s *Server) picture(c *camera, overlay, operator bool) (seq uint64, picture []byte, err error) {
+	err = s.cfg.Commands.Picture(c.name, func(m *segdv1.MaskFrame, p *privacy.Picture) (err error) {
 		seq = m.GetSequence()
+		bgr := p.BGR(operator)
 		if overlay {
 			bgr = bytes.Clone(bgr)
 			err := draw.BGR(bgr, int(m.GetWidth()), int(m.GetHeight())).Masks(m)
-			if err := s.allBut(name, err); err != nil {
+			if err := s.allBut(c.name, err); err != nil {
 				return err
 			}
 		}

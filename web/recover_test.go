@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/privacy"
 )
 
 // fragile is a camera some of whose commands panic.
@@ -23,7 +24,7 @@ func (fragile) Clear(_ context.Context, _ string, id uint32) error {
 	return nil
 }
 
-func (fragile) Picture(string, func(*segdv1.MaskFrame, []byte) error) error {
+func (fragile) Picture(string, func(*segdv1.MaskFrame, *privacy.Picture) error) error {
 	panic(http.ErrAbortHandler)
 }
 

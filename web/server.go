@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/internal/keypair"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/privacy"
 )
 
 const (
@@ -304,13 +305,13 @@ func (s *Server) Watched(camera string) bool {
 	return c != nil && c.watching.Load() > 0
 }
 
-// Publish shows a frame: bgr is its picture, tight rows of mf.Width×3 bytes. It
+// Publish shows a frame, of which p is the picture, to each as they may see it. It
 // encodes the JPEG on the caller's goroutine if anybody watches (about 12 ms for
 // 768×576 on one core), hands the frame to each viewer without waiting for any, and keeps
 // neither argument. What cannot be encoded is logged, at most once a second.
-func (s *Server) Publish(mf *segdv1.MaskFrame, bgr []byte) {
+func (s *Server) Publish(mf *segdv1.MaskFrame, p *privacy.Picture) {
 	if c := s.known(mf.GetCamera()); c != nil {
-		c.publish(mf, bgr)
+		c.publish(mf, p)
 	}
 }
 

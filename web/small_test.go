@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/segd/segd/privacy"
 )
 
 // A viewer that asks for small pictures gets those, each with the masks of the whole
@@ -29,7 +31,7 @@ func TestSmallPictures(t *testing.T) {
 		conn := dial(t, h.URL, "/api/v1/cameras/north/live"+tt.query, nil)
 		waitFor(t, "the viewer", func() bool { return s.Watched("north") })
 		mf, bgr := testFrame("north", 1, 700, 401)
-		s.Publish(mf, bgr)
+		s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 		f := readFrame(t, conn)
 		img, err := jpeg.DecodeConfig(bytes.NewReader(f.jpeg))
 		if err != nil || img.Width != tt.width || img.Height != tt.height {
@@ -45,7 +47,7 @@ func TestSmallPictures(t *testing.T) {
 	conn := dial(t, h.URL, "/api/v1/cameras/north/live?width=320", nil)
 	waitFor(t, "the viewer", func() bool { return s.Watched("north") })
 	mf, bgr := testFrame("north", 1, 200, 100)
-	s.Publish(mf, bgr)
+	s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 	if img, err := jpeg.DecodeConfig(bytes.NewReader(readFrame(t, conn).jpeg)); err != nil || img.Width != 200 {
 		t.Errorf("a picture of 200 pixels is sent with %d, %v", img.Width, err)
 	}
@@ -99,7 +101,7 @@ func TestSmallPicturesAreShared(t *testing.T) {
 	}
 	c.watching.Store(int32(len(all)))
 	mf, bgr := testFrame("north", 1, 640, 480)
-	c.publish(mf, bgr)
+	c.publish(mf, privacy.NewPicture(bgr, nil, nil))
 	for _, same := range [][]int{{0, 1}, {2, 3, 4}, {5}} {
 		for _, other := range all {
 			mine := all[same[0]]
@@ -128,7 +130,7 @@ func TestLowRate(t *testing.T) {
 			c.viewers[late] = struct{}{}
 		}
 		var together []int
-		for _, viewers := range c.due(time.Unix(1000, int64(k)*40e6), 640) {
+		for _, viewers := range c.due(time.Unix(1000, int64(k)*40e6), 640, privacy.NewPicture(nil, nil, nil)) {
 			for _, v := range viewers {
 				got[v]++
 				if v == slow || v == late {

@@ -7,20 +7,21 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/thumbnail"
+	"github.com/segd/segd/privacy"
 )
 
 const thumbnailsPath = cameraPath + "/thumbnails"
 
-// Thumbnail keeps a small picture of an object in a frame, whose picture bgr is as for Publish, in place of so many older
+// Thumbnail keeps a small picture of an object in a frame, as a viewer may see it, in place of so many older
 // ones, and returns the path at which it is served; empty if there is none.
-func (s *Server) Thumbnail(m *segdv1.MaskFrame, bgr []byte, object uint32) (at string, removed int) {
+func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (at string, removed int) {
 	c := s.known(m.GetCamera())
 	if c == nil {
 		return "", 0
 	}
 	name := thumbnail.Name(m, object)
 	if c.thumbnails.Get(name) == nil { // the object may have several events in one frame
-		picture, err := thumbnail.Make(m, bgr, object, s.cfg.JPEGQuality)
+		picture, err := thumbnail.Make(m, p.BGR(false), object, s.cfg.JPEGQuality)
 		if err != nil {
 			c.fault(err)
 			return "", 0

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/thumbnail"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/privacy"
 )
 
 // A thumbnail is served at the path that its event has, to viewers too, until newer ones have taken its place.
@@ -21,7 +22,7 @@ func TestThumbnails(t *testing.T) {
 		return m, bgr
 	}
 	m, bgr := frame(1)
-	at, removed := s.Thumbnail(m, bgr, 1)
+	at, removed := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
 	again, _ := s.Thumbnail(m, nil, 1) // of another event of the frame: it is there
 	if at != "/api/v1/cameras/gate/thumbnails/0-1-1.jpg" || again != at || removed != 0 {
 		t.Fatalf("%q and %q, %d removed", at, again, removed)
@@ -41,7 +42,7 @@ func TestThumbnails(t *testing.T) {
 	}
 	for seq := range uint64(thumbnail.MaxKept) {
 		m, bgr := frame(seq + 2)
-		if _, n := s.Thumbnail(m, bgr, 1); n > 0 {
+		if _, n := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1); n > 0 {
 			removed += n
 		}
 	}
@@ -54,7 +55,7 @@ func TestThumbnails(t *testing.T) {
 		t.Error("there is one that is kept no longer")
 	}
 	for _, m := range []*segdv1.MaskFrame{{Camera: "nobody"}, m} {
-		if at, _ := s.Thumbnail(m, bgr[1:], 2); at != "" {
+		if at, _ := s.Thumbnail(m, privacy.NewPicture(bgr[1:], nil, nil), 2); at != "" {
 			t.Errorf("%q of what has none", at)
 		}
 	}

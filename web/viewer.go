@@ -31,6 +31,8 @@ type liveOptions struct {
 	window int // frames that may be unacknowledged; 0: any number
 	width  int // of pictures, in pixels; 0: as they come
 	fps    int // at most; 0: as they come
+
+	operator bool // who asks is one
 }
 
 // widths are those of small pictures: few, so that each is made once for many.
@@ -262,6 +264,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, c *camera) error {
 	if err != nil {
 		return err
 	}
+	options.operator = s.gate.role(r) == mayOperate
 	leave, ok := s.enter(w, r)
 	if !ok {
 		return nil

@@ -24,6 +24,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/waitfor"
+	"github.com/segd/segd/privacy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +84,7 @@ func testFrame(camera string, seq uint64, width, height int) (*segdv1.MaskFrame,
 
 // handAll gives p to all viewers of c.
 func handAll(c *camera, p *packet) {
-	for _, viewers := range c.due(time.Now(), 1) {
+	for _, viewers := range c.due(time.Now(), 1, privacy.NewPicture(nil, nil, nil)) {
 		c.hand(p, viewers)
 	}
 }
@@ -387,7 +388,7 @@ func TestLiveRoundTrip(t *testing.T) {
 	}
 
 	mf, bgr := testFrame("north", 7, 161, 91)
-	s.Publish(mf, bgr)
+	s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 	f := readFrame(t, conn)
 	if f.mask.GetSequence() != 7 || f.mask.GetObjects()[0].GetCounts() != "52203" || f.dropped != 0 {
 		t.Errorf("header %v, dropped %d", &f.mask, f.dropped)
@@ -456,14 +457,14 @@ func TestWindow(t *testing.T) {
 	waitFor(t, "the viewer", func() bool { return s.Watched("north") })
 	for seq := range uint64(2) {
 		mf, bgr := testFrame("north", seq, 32, 16)
-		s.Publish(mf, bgr)
+		s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 		if got := readFrame(t, conn); got.mask.GetSequence() != seq {
 			t.Fatalf("frame %d, want %d", got.mask.GetSequence(), seq)
 		}
 	}
 	for seq := uint64(2); seq < 12; seq++ {
 		mf, bgr := testFrame("north", seq, 32, 16)
-		s.Publish(mf, bgr)
+		s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 	}
 	if err := conn.Write(t.Context(), websocket.MessageText, []byte("ack")); err != nil {
 		t.Fatal(err)
@@ -490,7 +491,7 @@ func TestSlowViewer(t *testing.T) {
 	waitFor(t, "the write deadline to end the slow viewer", func() bool {
 		mf, bgr := testFrame("north", seq, 64, 48)
 		start := time.Now()
-		s.Publish(mf, bgr)
+		s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 		slowest = max(slowest, time.Since(start))
 		if got := readFrame(t, fast); got.mask.GetSequence() != seq || got.dropped != 0 {
 			t.Fatalf("the fast viewer got frame %d with %d dropped, want %d and 0", got.mask.GetSequence(), got.dropped, seq)
@@ -542,7 +543,7 @@ func TestCameras(t *testing.T) {
 		t.Errorf("viewer of the removed camera: %v, want it told", err)
 	}
 	mf, bgr := testFrame("yard", 3, 16, 16)
-	s.Publish(mf, bgr)
+	s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 	if f := readFrame(t, yard); f.mask.GetSequence() != 3 {
 		t.Errorf("viewer of the kept camera got frame %d, want 3", f.mask.GetSequence())
 	}
@@ -561,11 +562,11 @@ func TestPublishFaults(t *testing.T) {
 	conn := dial(t, h.URL, "/api/v1/cameras/north/live", nil)
 	waitFor(t, "the viewer", func() bool { return s.Watched("north") })
 	good, bgr := testFrame("north", 5, 16, 16)
-	s.Publish(good, bgr[:10])
-	s.Publish(&segdv1.MaskFrame{Camera: "north", Objects: []*segdv1.Object{{Label: "\xff"}}}, nil)
-	s.Publish(&segdv1.MaskFrame{Camera: "nowhere"}, nil)
+	s.Publish(good, privacy.NewPicture(bgr[:10], nil, nil))
+	s.Publish(&segdv1.MaskFrame{Camera: "north", Objects: []*segdv1.Object{{Label: "\xff"}}}, privacy.NewPicture(nil, nil, nil))
+	s.Publish(&segdv1.MaskFrame{Camera: "nowhere"}, privacy.NewPicture(nil, nil, nil))
 	s.Status(&segdv1.Status{Camera: "north", Error: "\xff"})
-	s.Publish(good, bgr)
+	s.Publish(good, privacy.NewPicture(bgr, nil, nil))
 	if f := readFrame(t, conn); f.mask.GetSequence() != 5 {
 		t.Errorf("frame %d, want 5", f.mask.GetSequence())
 	}

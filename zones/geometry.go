@@ -90,8 +90,8 @@ func outline(polygon []Point, p Point, width, height float64) float64 {
 	return least
 }
 
-// fill is the mask of a polygon: the pixels whose centres are in it.
-func fill(polygon []Point, width, height int) mask.RLE {
+// Fill is the mask of a polygon: the pixels whose centres are in it.
+func Fill(polygon []Point, width, height int) mask.RLE {
 	bits := make([]uint8, width*height)
 	var ys []float64 // where the column's middle meets the sides
 	for x := range width {

@@ -19,7 +19,7 @@ func TestFill(t *testing.T) {
 		"less than a pixel": {{0.5, 0.5}, {0.501, 0.5}, {0.5, 0.501}},
 	} {
 		const width, height = 67, 41
-		got := fill(p, width, height).Decode(nil)
+		got := Fill(p, width, height).Decode(nil)
 		for i := range got {
 			at := Point{(float64(i%width) + 0.5) / width, (float64(i/width) + 0.5) / height}
 			if (got[i] != 0) != contains(p, at) {
@@ -27,7 +27,7 @@ func TestFill(t *testing.T) {
 			}
 		}
 	}
-	if got := fill([]Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}, 9, 7).Area(); got != 63 {
+	if got := Fill([]Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}, 9, 7).Area(); got != 63 {
 		t.Errorf("all of the picture has %d pixels; want 63", got)
 	}
 }

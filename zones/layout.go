@@ -114,6 +114,13 @@ func (l Layout) Faults() []*Fault {
 	return c.faults
 }
 
+// PolygonFaults are what is wrong with a polygon, which errors call field.
+func PolygonFaults(field string, p []Point) []*Fault {
+	var c checker
+	c.polygon(field, p)
+	return c.faults
+}
+
 // checker gathers faults.
 type checker struct{ faults []*Fault }
 

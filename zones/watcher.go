@@ -207,7 +207,7 @@ func (w *Watcher) Observe(f Frame) []Event {
 		w.size = size
 		for i, z := range w.layout.Zones {
 			if z.By == ByShare {
-				w.filled[i] = fill(z.Polygon, f.Width, f.Height)
+				w.filled[i] = Fill(z.Polygon, f.Width, f.Height)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/restream"
 	"github.com/segd/segd/web"
 )
@@ -39,7 +40,7 @@ type shown struct {
 	streams *restream.Streams
 }
 
-func (s shown) Publish(m *segdv1.MaskFrame, bgr []byte) {
-	s.Server.Publish(m, bgr)
-	s.streams.Publish(m, bgr)
+func (s shown) Publish(m *segdv1.MaskFrame, p *privacy.Picture) {
+	s.Server.Publish(m, p)
+	s.streams.Publish(m, func() []byte { return p.BGR(false) })
 }

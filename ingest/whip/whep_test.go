@@ -30,7 +30,7 @@ func show(t *testing.T, streams *restream.Streams) {
 			streams.Publish(&segdv1.MaskFrame{
 				Camera: "a", Sequence: uint64(n), PtsNs: int64(n) * int64(20*time.Millisecond), CaptureTime: timestamppb.Now(),
 				Width: width, Height: height, PixelAspect: 1,
-			}, numbered(n%(1<<numberBits)))
+			}, func() []byte { return numbered(n % (1 << numberBits)) })
 			select {
 			case <-tick.C:
 			case <-stop:

@@ -23,6 +23,7 @@ import (
 	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/webhook"
 )
 
@@ -31,7 +32,13 @@ func Source(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
 		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
 		Clock: cam.Clock, Fingerprint: cam.Fingerprint, Rotate: cam.Rotate, Aspect: cam.AspectRatio(), FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Ignore: privacy.Ignore(cam.Ignored()),
 	}
+}
+
+// Privacy is what a camera's pictures do not show.
+func Privacy(p config.Privacy) privacy.Config {
+	return privacy.Config{Blur: p.Blur, Fill: p.Fill, ExceptKept: p.Except == config.Kept, Margin: p.MarginShare(), Operators: p.Show == config.ShowOperator}
 }
 
 // Stagger is how long the i-th of many cameras waits before it is first dialled:

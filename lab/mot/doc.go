@@ -8,5 +8,6 @@
 //
 // A [Recording] counts the same of boxes that somebody else's tracker found, such as those
 // of a running segd. [Score] is for trackers that find everybody by themselves: CLEAR-MOT's
-// and identity figures of a result in MOTChallenge's format.
+// and identity figures of a result in MOTChallenge's format. [RunHidden] counts how much of the persons
+// privacy hides.
 package mot

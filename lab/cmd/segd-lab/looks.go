@@ -16,11 +16,11 @@ type lookFlags struct {
 	score float64
 }
 
-// add defines them; when says with which other flags they are of use.
-func (f *lookFlags) add(cmd *cobra.Command, when string) {
+// add defines them, with so many frames by default; when says with which other flags they are of use.
+func (f *lookFlags) add(cmd *cobra.Command, every int, when string) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.every, "every", 10, "frames from one look at all of a picture to the next; "+when)
-	flags.Float64Var(&f.score, "score", config.DefaultDetectScore, "score from which on an object begins, 0.01 to 1; "+when)
+	flags.IntVar(&f.every, "every", every, "frames from one look at all of a picture to the next"+when)
+	flags.Float64Var(&f.score, "score", config.DefaultDetectScore, "score from which on an object begins, 0.01 to 1"+when)
 }
 
 func (f *lookFlags) check() error {

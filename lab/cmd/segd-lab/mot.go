@@ -72,7 +72,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
-	f.looks.add(cmd, "not with --follow")
+	f.looks.add(cmd, 10, "; not with --follow")
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes; not with --follow")
 	addMinHeight(cmd, &f.minHeight, "; not with --follow")
 	flags.StringVar(&f.boxes, "boxes", mot.Extents.String(), "which boxes figures and --out are of: extent or mask")

@@ -52,7 +52,7 @@ func soakCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.frames, "frames", 20000, fmt.Sprintf("frames to follow, more than %d", soak.Warm))
 	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens")
-	f.looks.add(cmd, "with --video")
+	f.looks.add(cmd, 10, "; with --video")
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is followed, by the names of COCO's classes; with --video")
 	return cmd
 }

@@ -57,7 +57,9 @@ type Followed struct {
 	*tracker.Result                      // with the objects that are dormant at its end
 	Tracked         int                  // objects of it that are not
 	Found           []features.Detection // in the frame; valid until the next Step
-	Decision        marking.Decision     // what that led to
+	Looked          []image.Rectangle    // where; likewise
+	Table           objects.Table
+	Decision        marking.Decision // what that led to
 	Took            StageMS
 }
 
@@ -98,7 +100,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 		}
 	}
 	start = time.Now()
-	f.Found = scene.Found
+	f.Found, f.Looked = scene.Found, scene.Looked
 	f.Decision = c.marker.Decide(c.objects, &marking.Frame{
 		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Marked: ann != nil,
 	})
@@ -128,6 +130,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	if people != nil {
 		c.objects, _ = c.objects.Apply(c.marker.Bind(c.objects, people)...)
 	}
+	f.Table = c.objects
 	for _, o := range c.objects.All() {
 		if o.Dormant {
 			f.Objects = append(f.Objects, tracker.Object{ID: o.ID, State: tracker.Lost})

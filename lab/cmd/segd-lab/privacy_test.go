@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/lab/mot"
+)
+
+// In the demo's clip no pixel of somebody is shown who has a mask, or has had one less than a second ago.
+func TestEvalPrivacy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 s: 40 frames of a clip")
+	}
+	truth := clitest.File(t, "gt.txt", "1,1,10,10,20,40,1\n40,1,10,10,20,40,1\n") // of nobody
+	c := start(t, "privacy", "--video", "/usr/share/doc/opencv-doc/examples/data/vtest.avi", "--truth", truth, "--frames", "1-40", "--json")
+	if err := c.Wait(t); err != nil {
+		t.Fatal(err)
+	}
+	var r mot.HiddenReport
+	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, c.Out.String())
+	}
+	if m := r.Masks; m.Pixels < 40*1000 || m.Hidden != m.Pixels {
+		t.Errorf("%d of %d pixels of masks are hidden; want all", m.Hidden, m.Pixels)
+	}
+	if r.Elsewhere.Share > 0.5 || r.WholeFrames > 3 {
+		t.Errorf("%.2f of the picture is hidden, %d frames as a whole; want less", r.Elsewhere.Share, r.WholeFrames)
+	}
+}
+
+func TestEvalPrivacyFaults(t *testing.T) {
+	video, truth := street(t)
+	for _, tt := range []struct{ flag, value, want string }{
+		{"--margin", "101", "--margin 101; accepted: 0 to 100"},
+		{"--every", "0", "--every 0"},
+		{"--frames", "5-2", `--frames: "5-2"`},
+		{"--classes", "persn", `--classes: `},
+	} {
+		c := start(t, "privacy", "--video", video, "--truth", truth, tt.flag, tt.value)
+		if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package privacy
+
+import (
+	"image"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
+)
+
+// Config says what is hidden in a camera's pictures.
+type Config struct {
+	// Blur and Fill are classes of what is detected, and labels.
+	Blur, Fill []string
+	// ExceptKept leaves out what people marked or keep.
+	ExceptKept bool
+	// Margin is what is hidden round an object, as a part of its longer side.
+	Margin float64
+	// Operators see the pictures as they are.
+	Operators bool
+	// Every is the time from one look at all of a picture to the next; 0: nothing is detected.
+	Every time.Duration
+}
+
+// On tells whether anything is hidden.
+func (c Config) On() bool { return len(c.Blur)+len(c.Fill) > 0 }
+
+// Cover hides all of a picture of that size.
+func (c Config) Cover(width, height int) *Cover {
+	size := image.Pt(width, height)
+	return &Cover{
+		Whole: true, size: size, operators: c.Operators,
+		parts: []part{{box: image.Rectangle{Max: size}, side: max(width, height), fill: len(c.Fill) > 0}},
+	}
+}
+
+const (
+	// objectFor and sightFor are how long the last place of an object, or of what was detected and is none, is hidden at
+	// least.
+	objectFor = 2 * time.Second
+	sightFor  = time.Second
+	// staleLooks is after how many looks that did not come nobody knows what is in the picture.
+	staleLooks = 3
+	// walk is how far a person walks in a second, in heights: 1.4 m of 1.75.
+	walk = 0.8
+	// sameIoU is that of two boxes of one thing.
+	sameIoU = 0.5
+	// maxPlaces bounds what is remembered; beyond it all of the picture is hidden.
+	maxPlaces = 256
+)
+
+// A Frame is what is known of one.
+type Frame struct {
+	Time   time.Duration // of the stream
+	Result *tracker.Result
+	Table  objects.Table // with what Result says of them
+	Found  []features.Detection
+	Looked []image.Rectangle // where all is found
+}
+
+// A Hider says what is to be hidden in a camera's frames, one after the other.
+type Hider struct {
+	cfg    Config
+	size   image.Point
+	looked bool // all of a picture was looked at, the last time at
+	at     time.Duration
+	places []place
+	known  []image.Rectangle // of the frame in hand: where what is found is an object's
+}
+
+// place is where something is, or was.
+type place struct {
+	object  uint32 // 0: it was detected, and is none
+	box     image.Rectangle
+	seen    time.Duration // there
+	checked time.Duration // that it was looked for there
+	fill    bool
+	masked  bool // a mask hides it in the frame in hand
+}
+
+// NewHider returns one that has seen no frame.
+func NewHider(c Config) *Hider { return &Hider{cfg: c} }
+
+// Step takes the next frame.
+func (h *Hider) Step(f *Frame) *Cover {
+	size := image.Pt(f.Result.Width, f.Result.Height)
+	if size != h.size {
+		*h = Hider{cfg: h.cfg, size: size}
+	}
+	// What is large is looked for in the frame after a look.
+	whole := !h.looked || f.Time-h.at > staleLooks*h.cfg.Every
+	all := image.Rectangle{Max: size}
+	if slices.ContainsFunc(f.Looked, all.In) {
+		h.looked, h.at = true, f.Time
+	}
+	c := &Cover{size: size, operators: h.cfg.Operators}
+	h.known = h.known[:0]
+	for i := range h.places {
+		h.places[i].masked = false
+	}
+	for _, o := range f.Table.All() {
+		h.object(c, f, &o)
+	}
+	for _, d := range f.Found {
+		h.detection(f, &d)
+	}
+	h.forget(f)
+	if whole || h.cfg.Every == 0 || len(h.places) > maxPlaces {
+		return h.cfg.Cover(size.X, size.Y)
+	}
+	for _, p := range h.places {
+		if !p.masked {
+			box := p.box.Inset(-int(math.Ceil(walk * float64(p.box.Dy()) * (f.Time - p.checked).Seconds())))
+			c.parts = append(c.parts, h.part(part{box: box, fill: p.fill}, p.box))
+		}
+	}
+	return c
+}
+
+// part is p of something that is all in a box.
+func (h *Hider) part(p part, box image.Rectangle) part {
+	p.side = max(box.Dx(), box.Dy())
+	p.margin = int(math.Ceil(h.cfg.Margin * float64(p.side)))
+	return p
+}
+
+// style is how a thing of these names is hidden, if it is.
+func (h *Hider) style(names ...string) (fill, hidden bool) {
+	for _, n := range names {
+		fill = fill || slices.Contains(h.cfg.Fill, n)
+		hidden = hidden || fill || slices.Contains(h.cfg.Blur, n)
+	}
+	return fill, hidden
+}
+
+// object hides an object, if it is to be hidden.
+func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
+	var r tracker.Object
+	if k := slices.IndexFunc(f.Result.Objects, func(r tracker.Object) bool { return r.ID == o.ID }); k >= 0 {
+		r = f.Result.Objects[k]
+	}
+	fill, hidden := h.style(o.Class, o.Label)
+	except := h.cfg.ExceptKept && !o.Automatic()
+	seen, box := r.Area > 0, r.Extent.Union(r.Box)
+	if seen && (hidden || except) {
+		h.known = append(h.known, box)
+	}
+	if (!hidden || box.Empty()) && !except { // of one that is lost its last place is hidden
+		return
+	}
+	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.object == o.ID })
+	if except {
+		return
+	}
+	h.places = append(h.places, place{object: o.ID, box: box, seen: f.Time, checked: f.Time, fill: fill, masked: seen})
+	if seen {
+		c.parts = append(c.parts, h.part(part{mask: r.Mask, box: r.Box, fill: fill}, box))
+	}
+}
+
+// detection hides what was detected and is no object.
+func (h *Hider) detection(f *Frame, d *features.Detection) {
+	fill, hidden := h.style(d.Class)
+	same := func(box image.Rectangle) bool { return features.IoU(box, d.Box) >= sameIoU }
+	if !hidden || slices.ContainsFunc(h.known, same) {
+		return
+	}
+	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.object == 0 && same(p.box) })
+	h.places = append(h.places, place{box: d.Box, seen: f.Time, checked: f.Time, fill: fill})
+}
+
+// forget notes what was looked at, and forgets what has been hidden for long enough.
+func (h *Hider) forget(f *Frame) {
+	all := image.Rectangle{Max: h.size}
+	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.box.Intersect(all).Empty() })
+	for i := range h.places {
+		if p := &h.places[i]; slices.ContainsFunc(f.Looked, p.box.Intersect(all).In) {
+			p.checked = f.Time
+		}
+	}
+	h.places = slices.DeleteFunc(h.places, func(p place) bool {
+		least := sightFor
+		if p.object != 0 {
+			least = objectFor
+		}
+		return f.Time-p.seen > least && p.checked > p.seen
+	})
+}

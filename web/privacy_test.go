@@ -1,0 +1,69 @@
+package web
+
+import (
+	"bytes"
+	"image/jpeg"
+	"net/http"
+	"testing"
+
+	"github.com/segd/segd/privacy"
+)
+
+// Operators see what is hidden where the configuration says so; viewers, and those who ask over NATS and MQTT, never.
+func TestWhoSeesWhatIsHidden(t *testing.T) {
+	const width, height = 64, 48
+	for _, operators := range []bool{false, true} {
+		cover := privacy.Config{Fill: []string{"person"}, Operators: operators}.Cover(width, height)
+		commands := newCameras()
+		commands.width, commands.height, commands.objects, commands.cover = width, height, nil, cover
+		s, h := serve(t, Config{Token: testToken, ViewerToken: viewerToken, Commands: commands}, "gate")
+		// plain tells whether a picture is the camera's, which is of 90, or filled with grey.
+		plain := func(what string, picture []byte) bool {
+			t.Helper()
+			img, err := jpeg.Decode(bytes.NewReader(picture))
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			r, _, _, _ := img.At(width/4, height/4).RGBA()
+			return r>>8 < 110
+		}
+		for _, who := range []struct {
+			token string
+			sees  bool
+		}{{testToken, operators}, {viewerToken, false}} {
+			header := http.Header{"Authorization": {"Bearer " + who.token}}
+			a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot", "", "", "Authorization", "Bearer "+who.token)
+			if got := plain("snapshot", []byte(a.body)); got != who.sees {
+				t.Errorf("operators %v, %s: the snapshot shows all: %v", operators, who.token, got)
+			}
+			for _, query := range []string{"", "?width=160"} {
+				conn := dial(t, h.URL, "/api/v1/cameras/gate/live"+query, header)
+				waitFor(t, "the viewer", func() bool { return s.Watched("gate") })
+				mf, _ := testFrame("gate", 1, width, height)
+				s.Publish(mf, privacy.NewPicture(bytes.Repeat([]byte{90}, 3*width*height), cover, nil))
+				if got := plain("live", readFrame(t, conn).jpeg); got != who.sees {
+					t.Errorf("operators %v, %s, live%s shows all: %v", operators, who.token, query, got)
+				}
+				_ = conn.CloseNow()
+				waitFor(t, "it to leave", func() bool { return !s.Watched("gate") })
+			}
+		}
+		if _, picture, err := s.Snapshot("gate", true); err != nil || plain("snapshot", picture) {
+			t.Errorf("operators %v: a snapshot for NATS and MQTT shows all, %v", operators, err)
+		}
+	}
+}
+
+// Each viewer gets what it may see of one and the same frame.
+func TestWhatIsHiddenAtOnce(t *testing.T) {
+	const width, height = 64, 48
+	s, h := serve(t, Config{Token: testToken, ViewerToken: viewerToken}, "gate")
+	operator := dial(t, h.URL, "/api/v1/cameras/gate/live", http.Header{"Authorization": {"Bearer " + testToken}})
+	viewer := dial(t, h.URL, "/api/v1/cameras/gate/live", http.Header{"Authorization": {"Bearer " + viewerToken}})
+	waitFor(t, "both", func() bool { return s.camera("gate").watching.Load() == 2 })
+	mf, bgr := testFrame("gate", 1, width, height)
+	s.Publish(mf, privacy.NewPicture(bgr, privacy.Config{Fill: []string{"person"}, Operators: true}.Cover(width, height), nil))
+	if a, b := readFrame(t, operator), readFrame(t, viewer); bytes.Equal(a.jpeg, b.jpeg) {
+		t.Error("both see the same")
+	}
+}
