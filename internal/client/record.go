@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/dataset"
 	"github.com/segd/segd/internal/pause"
@@ -38,7 +39,6 @@ const (
 
 func recordCommand(std cli.Streams) *cobra.Command {
 	var f recordFlags
-	var nats natsFlags
 	cmd := &cobra.Command{
 		Use:   "record CAMERA DIR",
 		Short: "Keep pictures of a camera and their masks, for a data set",
@@ -77,8 +77,7 @@ func recordCommand(std cli.Streams) *cobra.Command {
 	flags.Int64Var(&f.most, "max-bytes", recordMost, "bytes of all the camera's files in DIR")
 	flags.StringVar(&f.clips, "clips", "", "write videos, with the masks drawn or beside")
 	f.page.register(cmd)
-	nats.register(cmd) // for completion
-	cmd.ValidArgsFunction = nats.completeAny
+	cmd.ValidArgsFunction = (&natsFlags{url: "nats://" + config.DefaultNATSAddr}).completeAny
 	return cmd
 }
 
@@ -113,13 +112,14 @@ func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f
 		}
 		return err
 	}
-	end := to.Close
+	end, waiting := to.Close, saveQueue
 	if f.clips != "" {
 		clips := dataset.NewClips(to, f.clips == clipsBeside)
 		write = func(p livePicture) error { return clips.Add(p.masks, p.picture, p.chosen) }
 		end = func() error { return errors.Join(clips.Close(), to.Close()) }
+		waiting = clipQueue
 	}
-	s := newSaver(folder, write, say, end)
+	s := newSaver(folder, waiting, write, say, end)
 	faulty := leftOut{say: say}
 	defer func() {
 		faulty.sum()

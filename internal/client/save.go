@@ -6,9 +6,12 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// saveQueue is how many frames wait for the disk before further ones are left out:
-// some seconds of a camera.
-const saveQueue = 64
+// How many frames wait for the disk before further ones are left out: some seconds of a camera; and of clips, which
+// begin with five seconds to be written at once.
+const (
+	saveQueue = 64
+	clipQueue = 512
+)
 
 // saver writes frames apart from the goroutine that reads the stream, so that a
 // slow or full disk does not hold that up.
@@ -32,11 +35,11 @@ type livePicture struct {
 	chosen  bool // by record
 }
 
-// newSaver starts a saver that calls write with one frame after the other, and say
+// newSaver starts a saver, for which so many frames may be waiting, that calls write with one frame after the other, and say
 // when that begins to fail and when it does no more. end, if any, is called after the
 // last.
-func newSaver(path string, write func(livePicture) error, say func(string), end func() error) *saver {
-	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, saveQueue), done: make(chan struct{})}
+func newSaver(path string, waiting int, write func(livePicture) error, say func(string), end func() error) *saver {
+	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, waiting), done: make(chan struct{})}
 	go s.run()
 	return s
 }

@@ -149,7 +149,7 @@ func TestSaveSlowDisk(t *testing.T) {
 	const frames = 3 * saveQueue
 	var errs clitest.Output
 	release := make(chan struct{})
-	s := newSaver("slow", func(livePicture) error { <-release; return nil },
+	s := newSaver("slow", saveQueue, func(livePicture) error { <-release; return nil },
 		func(line string) { fmt.Fprintln(&errs, line) }, nil)
 	for i := range frames {
 		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: uint64(i)}})

@@ -121,14 +121,14 @@ func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 		if err != nil {
 			return nil, err
 		}
-		savers = append(savers, newSaver(f.masks, func(p livePicture) error { return saveMasks(dir, p.masks) }, say, dir.Close))
+		savers = append(savers, newSaver(f.masks, saveQueue, func(p livePicture) error { return saveMasks(dir, p.masks) }, say, dir.Close))
 	}
 	if f.save != "" {
 		drawn, err := record.Open(f.save)
 		if err != nil {
 			return savers, err
 		}
-		savers = append(savers, newSaver(f.save, overlays(drawn), say, drawn.Close))
+		savers = append(savers, newSaver(f.save, saveQueue, overlays(drawn), say, drawn.Close))
 	}
 	return savers, nil
 }
