@@ -38,6 +38,7 @@ var openers = map[string]string{
 	"internal/client/restore.go:restore":      "named on the command line by who waits for it",
 	"internal/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
 	"internal/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
+	"internal/dataset/export.go:Export":       "folders, named on the command line by who waits for it; what is no regular file in them is left out",
 	"internal/client/backup.go:writeWhole":    "a folder to write to, named on the command line by who waits for it",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",

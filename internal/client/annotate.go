@@ -79,7 +79,7 @@ func (t *target) camera(name string) bus.Target {
 type pageFlags struct{ url, token string }
 
 func (f *pageFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
+	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, which has the pictures")
 	cmd.Flags().StringVar(&f.token, "token", "", "the page's token")
 	cli.FromEnv(cmd, "page", "SEGD_HTTP_URL")
 	cli.FromEnv(cmd, "token", "SEGD_HTTP_TOKEN")

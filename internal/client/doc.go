@@ -12,10 +12,10 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// Commands are watch, annotate, objects, rename, keep, clear, snapshot and reload.
+// Commands are those that talk to a running segd, and what works on what they recorded.
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
 		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std), reloadCommand(std),
-		fleetCommand(std), backupCommand(std), restoreCommand(std),
+		fleetCommand(std), backupCommand(std), restoreCommand(std), recordCommand(std), exportCommand(std), importCommand(std),
 	}
 }

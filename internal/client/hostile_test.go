@@ -48,8 +48,8 @@ func publish(t *testing.T, nc *nats.Conn, subject string, m proto.Message) {
 	}
 }
 
-// files lists what is below dir.
-func files(t *testing.T, dir string) (list []string) {
+// filesIn lists what is below dir.
+func filesIn(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -107,7 +107,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		t.Errorf("watch ended with %v", err)
 	}
 
-	if got := strings.Join(files(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
+	if got := strings.Join(filesIn(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
 		t.Errorf("files written: %s", got)
 	}
 	if n := strings.Count(c.Err.String(), "bad message"); n != len(bad)+1 {
@@ -145,12 +145,12 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
-	if got := strings.Join(files(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
+	if got := strings.Join(filesIn(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
 		t.Errorf("files written: %s", got)
 	}
 	said := strings.Split(strings.TrimSpace(c.Err.String()), "\n")[1:] // the first is that no segd runs it
 	if len(said) != 2 || !strings.Contains(said[0], "segd.v1.home.gate.mask: bus: bad message: frame 0 of gate: objects are left out, 1 that segd would not send: objects[1].counts") ||
-		said[1] != "watch: objects were left out of 3 frames" {
+		said[1] != "objects were left out of 3 frames" {
 		t.Errorf("it said:\n%s", c.Err.String())
 	}
 }

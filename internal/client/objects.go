@@ -30,7 +30,7 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 			"look like in it when segd starts again.",
 	}, func(ctx context.Context, args []string) error {
 		if save != "" {
-			return saveObjects(ctx, std.Out, page.url, page.token, args[0], save)
+			return saveObjects(ctx, std.Out, page, args[0], save)
 		}
 		list, err := to.camera(args[0]).Objects(ctx)
 		if err != nil {

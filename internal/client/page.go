@@ -28,18 +28,28 @@ const (
 	maxLiveFrame = 64 << 20 // bytes
 )
 
-// watchPage calls frame with each frame that the page at base shows of a camera,
-// until ctx ends, and leftOut with the error of one whose objects were not all such as segd sends.
-func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte), leftOut func(error)) error {
+// pageHandlers are called with what the page tells of a camera.
+type pageHandlers struct {
+	frame   func(*segdv1.MaskFrame, []byte)
+	event   func(*segdv1.Event) // may be nil
+	leftOut func(error)         // of a frame whose objects are not all such as segd sends
+}
+
+// watchPage tells what a page shows of a camera until ctx ends, of no more than fps frames a second unless that is 0.
+func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on pageHandlers) error {
+	base := page.url
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base))
 	}
 	u = u.JoinPath("api/v1/cameras", camera, "live")
 	u.RawQuery = fmt.Sprintf("window=%d", liveWindow)
+	if fps > 0 {
+		u.RawQuery += fmt.Sprintf("&fps=%d", fps)
+	}
 	header := http.Header{}
-	if token != "" {
-		header.Set("Authorization", "Bearer "+token)
+	if page.token != "" {
+		header.Set("Authorization", "Bearer "+page.token)
 	}
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that nobody needs to
 	if err != nil {
@@ -50,35 +60,57 @@ func watchPage(ctx context.Context, base, token, camera string, frame func(*segd
 	for {
 		kind, message, err := conn.Read(ctx)
 		if err != nil {
-			return fmt.Errorf("watch: the page at %s: %w", base, err)
+			return fmt.Errorf("the page at %s: %w", base, err)
 		}
 		if kind != websocket.MessageBinary {
-			continue // a status
+			if on.event == nil {
+				continue
+			}
+			if e, err := parseNotice(message); err != nil {
+				return err
+			} else if e != nil {
+				on.event(e)
+			}
+			continue
 		}
 		masks, picture, err := parseLive(message)
 		if errors.Is(err, bus.ErrObjects) {
-			leftOut(err)
+			on.leftOut(err)
 		} else if err != nil {
 			return err
 		}
-		frame(masks, picture)
+		on.frame(masks, picture)
 		if err := conn.Write(ctx, websocket.MessageText, []byte("ok")); err != nil {
-			return fmt.Errorf("watch: the page at %s: %w", base, err)
+			return fmt.Errorf("the page at %s: %w", base, err)
 		}
 	}
 }
 
+// parseNotice returns the event of a text message; nil: it is a status.
+func parseNotice(message []byte) (*segdv1.Event, error) {
+	var notice struct{ Event json.RawMessage }
+	err := json.Unmarshal(message, &notice)
+	if err != nil || notice.Event == nil {
+		return nil, err
+	}
+	e := new(segdv1.Event)
+	if err := bus.Unmarshal(bus.TypeJSON, notice.Event, e); err != nil {
+		return nil, fmt.Errorf("the page's event: %w", err)
+	}
+	return e, nil
+}
+
 func explainDial(base, camera string, resp *http.Response, err error) error {
 	if resp == nil {
-		return fmt.Errorf("watch: the page at %s: %w", base, err)
+		return fmt.Errorf("the page at %s: %w", base, err)
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
-		return cli.Usage(fmt.Errorf("watch: segd at %s has no camera %q", base, camera))
+		return cli.Usage(fmt.Errorf("segd at %s has no camera %q", base, camera))
 	case http.StatusUnauthorized:
-		return cli.Usage(fmt.Errorf("watch: segd at %s wants its token; accepted: --token TOKEN", base))
+		return cli.Usage(fmt.Errorf("segd at %s wants its token; accepted: --token TOKEN", base))
 	}
-	return fmt.Errorf("watch: segd at %s answers %s", base, resp.Status)
+	return fmt.Errorf("segd at %s answers %s", base, resp.Status)
 }
 
 // parseLive takes a binary live message apart: the length of a JSON header,
@@ -86,19 +118,19 @@ func explainDial(base, camera string, resp *http.Response, err error) error {
 func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 	const prefix = 4
 	if len(message) < prefix {
-		return nil, nil, errors.New("watch: the page sent less than a header's length")
+		return nil, nil, errors.New("the page sent less than a header's length")
 	}
 	n := uint64(binary.BigEndian.Uint32(message))
 	if n > uint64(len(message)-prefix) {
-		return nil, nil, fmt.Errorf("watch: the page sent a header of %d bytes in a message of %d", n, len(message))
+		return nil, nil, fmt.Errorf("the page sent a header of %d bytes in a message of %d", n, len(message))
 	}
 	var header struct{ Frame json.RawMessage }
 	if err := json.Unmarshal(message[prefix:prefix+n], &header); err != nil {
-		return nil, nil, fmt.Errorf("watch: the page's header: %w", err)
+		return nil, nil, fmt.Errorf("the page's header: %w", err)
 	}
 	masks := new(segdv1.MaskFrame)
 	if err := bus.Unmarshal(bus.TypeJSON, header.Frame, masks); err != nil {
-		err = fmt.Errorf("watch: the page's masks: %w", err)
+		err = fmt.Errorf("the page's masks: %w", err)
 		if !errors.Is(err, bus.ErrObjects) {
 			return nil, nil, err
 		}

@@ -82,7 +82,7 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "StatusGoingAway") {
 		t.Errorf("watch ended with %v; want the page's end", err)
 	}
-	if got := files(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {
+	if got := filesIn(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {
 		t.Errorf("files written: %q", got)
 	}
 	if said := c.Err.String(); !strings.Contains(said, "objects[1].counts") || !strings.Contains(said, "left out of 1 frames") {

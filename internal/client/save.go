@@ -6,15 +6,18 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// saveQueue is how many frames wait for the disk before further ones are left out:
-// some seconds of a camera.
-const saveQueue = 64
+// How many frames wait for the disk before further ones are left out: some seconds of a camera; and of clips, which
+// begin with five seconds to be written at once.
+const (
+	saveQueue = 64
+	clipQueue = 512
+)
 
 // saver writes frames apart from the goroutine that reads the stream, so that a
 // slow or full disk does not hold that up.
 type saver struct {
-	path  string // for people
-	write func(*segdv1.MaskFrame, []byte) error
+	path  string // for people, after the command
+	write func(livePicture) error
 	say   func(string)
 	end   func() error // after the last write
 
@@ -29,24 +32,25 @@ type saver struct {
 type livePicture struct {
 	masks   *segdv1.MaskFrame
 	picture []byte
+	chosen  bool // by record
 }
 
-// newSaver starts a saver that calls write with one frame after the other, and say
+// newSaver starts a saver, for which so many frames may be waiting, that calls write with one frame after the other, and say
 // when that begins to fail and when it does no more. end, if any, is called after the
 // last.
-func newSaver(path string, write func(*segdv1.MaskFrame, []byte) error, say func(string), end func() error) *saver {
-	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, saveQueue), done: make(chan struct{})}
+func newSaver(path string, waiting int, write func(livePicture) error, say func(string), end func() error) *saver {
+	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, waiting), done: make(chan struct{})}
 	go s.run()
 	return s
 }
 
 // offer queues a frame, or counts it as left out.
-func (s *saver) offer(m *segdv1.MaskFrame, picture []byte) {
+func (s *saver) offer(p livePicture) {
 	select {
-	case s.queue <- livePicture{m, picture}:
+	case s.queue <- p:
 	default:
 		if s.dropped == 0 {
-			s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, m.Sequence))
+			s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, p.masks.Sequence))
 		}
 		s.dropped++
 	}
@@ -56,7 +60,7 @@ func (s *saver) run() {
 	defer close(s.done)
 	row := 0 // failures since the last frame that was saved
 	for p := range s.queue {
-		err := s.write(p.masks, p.picture)
+		err := s.write(p)
 		switch {
 		case err != nil && row == 0:
 			s.say(fmt.Sprintf("%s: frame %d is not saved: %v; the stream goes on", s.path, p.masks.Sequence, err))
@@ -84,6 +88,6 @@ func (s *saver) close() error {
 	if s.failed+s.dropped == 0 {
 		return err
 	}
-	return fmt.Errorf("watch: %s: %d frames saved, %d not, %d left out because saving is slower than the stream",
+	return fmt.Errorf("%s: %d frames saved, %d not, %d left out because saving is slower than the stream",
 		s.path, s.saved, s.failed, s.dropped)
 }

@@ -55,7 +55,7 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	for i := range frames {
 		m, picture := liveFrame(t, uint64(i), 64, 48)
 		for _, s := range savers {
-			s.offer(m, picture)
+			s.offer(livePicture{masks: m, picture: picture})
 		}
 	}
 	for _, s := range savers {
@@ -119,11 +119,11 @@ func TestSaveOutside(t *testing.T) {
 			}
 			m, picture := liveFrame(t, 1, 64, 48)
 			m.Camera = "../outside"
-			savers[0].offer(m, picture)
+			savers[0].offer(livePicture{masks: m, picture: picture})
 			if err := savers[0].close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
 				t.Errorf("it ended with %v and said %s", err, errs.String())
 			}
-			if list := files(t, dir); len(list) != 0 {
+			if list := filesIn(t, dir); len(list) != 0 {
 				t.Errorf("written: %q", list)
 			}
 		})
@@ -149,10 +149,10 @@ func TestSaveSlowDisk(t *testing.T) {
 	const frames = 3 * saveQueue
 	var errs clitest.Output
 	release := make(chan struct{})
-	s := newSaver("slow", func(*segdv1.MaskFrame, []byte) error { <-release; return nil },
+	s := newSaver("slow", saveQueue, func(livePicture) error { <-release; return nil },
 		func(line string) { fmt.Fprintln(&errs, line) }, nil)
 	for i := range frames {
-		s.offer(&segdv1.MaskFrame{Sequence: uint64(i)}, nil)
+		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
 	}
 	close(release)
 	err := s.close()

@@ -16,20 +16,20 @@ import (
 )
 
 // saveObjects writes the first frame of the page that shows an object as an annotation.
-func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path string) error {
+func saveObjects(ctx context.Context, out io.Writer, page pageFlags, camera, path string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var file []byte
 	var saved *segdv1.MaskFrame
 	var fault error
-	err := watchPage(ctx, page, token, camera, func(m *segdv1.MaskFrame, picture []byte) {
+	err := watchPage(ctx, page, camera, 0, pageHandlers{frame: func(m *segdv1.MaskFrame, picture []byte) {
 		if m = peoples(m); saved != nil || len(m.GetObjects()) == 0 {
 			return
 		}
 		saved = m
 		file, fault = annotationFile(m, picture)
 		cancel()
-	}, func(error) {}) // the others can be saved
+	}, leftOut: func(error) {}}) // the others can be saved
 	switch {
 	case fault != nil:
 		return fmt.Errorf("objects: %w", fault)

@@ -71,14 +71,14 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 	show := func(m *segdv1.MaskFrame, picture []byte) {
 		fmt.Fprintln(std.Out, cli.Printable(maskLine(m)))
 		for _, s := range savers {
-			s.offer(m, picture)
+			s.offer(livePicture{masks: m, picture: picture})
 		}
 	}
 	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
 	faulty := leftOut{say: say}
 	defer faulty.sum()
 	if f.save != "" {
-		err = watchPage(ctx, f.page.url, f.page.token, target, show, faulty.add)
+		err = watchPage(ctx, f.page, target, 0, pageHandlers{frame: show, leftOut: faulty.add})
 	} else {
 		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) }, func(subject string, err error) {
 			if err = fmt.Errorf("%s: %w", subject, err); errors.Is(err, bus.ErrObjects) {
@@ -109,7 +109,7 @@ func (l *leftOut) add(err error) {
 
 func (l *leftOut) sum() {
 	if l.frames > 0 {
-		l.say(fmt.Sprintf("watch: objects were left out of %d frames", l.frames))
+		l.say(fmt.Sprintf("objects were left out of %d frames", l.frames))
 	}
 }
 
@@ -121,14 +121,14 @@ func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 		if err != nil {
 			return nil, err
 		}
-		savers = append(savers, newSaver(f.masks, func(m *segdv1.MaskFrame, _ []byte) error { return saveMasks(dir, m) }, say, dir.Close))
+		savers = append(savers, newSaver(f.masks, saveQueue, func(p livePicture) error { return saveMasks(dir, p.masks) }, say, dir.Close))
 	}
 	if f.save != "" {
 		drawn, err := record.Open(f.save)
 		if err != nil {
 			return savers, err
 		}
-		savers = append(savers, newSaver(f.save, overlays(drawn), say, drawn.Close))
+		savers = append(savers, newSaver(f.save, saveQueue, overlays(drawn), say, drawn.Close))
 	}
 	return savers, nil
 }
@@ -216,11 +216,12 @@ func statusLine(s *segdv1.Status) string {
 
 // overlays returns what adds a frame, with its masks drawn on, to a recording; to a video
 // at its time since the first.
-func overlays(to *record.Recording) func(*segdv1.MaskFrame, []byte) error {
+func overlays(to *record.Recording) func(livePicture) error {
 	began := false
 	var first time.Duration // stream time
-	return func(m *segdv1.MaskFrame, picture []byte) error {
-		img, err := drawMasks(m, picture)
+	return func(p livePicture) error {
+		m := p.masks
+		img, err := drawMasks(m, p.picture)
 		if err != nil {
 			return err
 		}

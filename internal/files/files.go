@@ -30,6 +30,7 @@ var (
 	Config      = Kind{"a configuration", 16 << 20}              // 10,000 cameras of 1.6 KiB: the largest fleet
 	Annotation  = Kind{"an annotation", limit.MaxAnnotation}     // as one that is sent
 	Picture     = Kind{"a picture", 128 << 20}                   // the largest that is decoded, 8192×4608, not compressed at all: 108 MiB
+	Dataset     = Kind{"annotations of a data set", 1 << 30}     // a million objects, as COCO
 	Names       = Kind{"names of classes", 1 << 20}              // a thousand times COCO's
 	Password    = Kind{"a password", 4 << 10}                    // of a camera; a phrase is far shorter
 	Model       = Kind{"a model", 2 << 30}                       // protobuf, which ONNX and Caffe are in, ends there

@@ -1,0 +1,189 @@
+package dataset
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/ingest/codec"
+)
+
+// clipped records frames 0 to n, of which some are chosen, and returns the folder.
+func clipped(t *testing.T, n uint64, beside bool, chosen ...uint64) string {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := OpenRecording(dir, "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	clips := NewClips(r, beside)
+	for seq := range n {
+		m, picture := frame(t, "gate", seq, &segdv1.Object{Id: 1, Box: box(0, 0, 32, 48)})
+		is := false
+		for _, c := range chosen {
+			is = is || c == seq
+		}
+		if err := clips.Add(m, picture, is); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := clips.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// video returns when the pictures of a video are shown, and how much more blue than red the first has inside and outside the mask.
+func video(t *testing.T, file string) (shown []time.Duration, in, out int) {
+	t.Helper()
+	v, err := codec.OpenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	width, height := v.Size()
+	if width != testWidth&^1 || height != testHeight {
+		t.Errorf("%s is %d×%d", file, width, height)
+	}
+	for {
+		p, err := v.Next()
+		if errors.Is(err, io.EOF) {
+			return shown, in, out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(shown) == 0 {
+			bgr := make([]byte, 3*width*height)
+			if err := p.BGR(bgr); err != nil {
+				t.Fatal(err)
+			}
+			at := func(x int) int { p := bgr[3*(24*width+x):]; return int(p[0]) - int(p[2]) }
+			in, out = at(16), at(48)
+		}
+		shown = append(shown, time.Duration(p.PTS))
+	}
+}
+
+func TestClips(t *testing.T) {
+	// Two events within one clip, and one long after.
+	dir := clipped(t, 600, false, 100, 150, 500)
+	want(t, dir, "gate-1795294724651-000000050.mp4", "gate-1795294724651-000000450.mp4")
+	for file, frames := range map[string]int{"gate-1795294724651-000000050.mp4": 201, "gate-1795294724651-000000450.mp4": 150} {
+		shown, in, out := video(t, filepath.Join(dir, file))
+		if len(shown) != frames || shown[0] != 0 || shown[len(shown)-1] != time.Duration(frames-1)*100*time.Millisecond {
+			t.Errorf("%s: %d pictures, from %v to %v; want %d", file, len(shown), shown[0], shown[len(shown)-1], frames)
+		}
+		if in < 60 || out > 20 {
+			t.Errorf("%s: blue less red is %d in the mask and %d outside", file, in, out)
+		}
+	}
+}
+
+// What lasts is in more than one file, with each frame once.
+func TestLongClip(t *testing.T) {
+	var chosen []uint64
+	for seq := uint64(60); seq < 1000; seq += 50 {
+		chosen = append(chosen, seq)
+	}
+	dir := clipped(t, 1200, true, chosen...)
+	names := []string{"gate-1795294724651-000000010", "gate-1795294724651-000000610"}
+	want(t, dir, names[0]+".mp4", names[0]+".jsonl", names[1]+".mp4", names[1]+".jsonl")
+	for i, frames := range []int{600, 451} {
+		shown, in, _ := video(t, filepath.Join(dir, names[i]+".mp4"))
+		text, err := os.ReadFile(filepath.Join(dir, names[i]+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		if len(shown) != frames || len(lines) != frames || in > 20 {
+			t.Errorf("%d pictures and %d masks; want %d; blue less red is %d", len(shown), len(lines), frames, in)
+		}
+		for k, line := range lines {
+			var m segdv1.MaskFrame
+			if err := bus.Unmarshal(bus.TypeJSON, []byte(line), &m); err != nil || m.GetSequence() != uint64(10+600*i+k) || len(m.GetObjects()) != 1 {
+				t.Fatalf("line %d: %v, frame %d", k+1, err, m.GetSequence())
+			}
+		}
+	}
+}
+
+// Another size or another epoch begins another video; a picture that is none ends one.
+func TestClipsEnd(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRecording(dir, "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	clips := NewClips(r, false)
+	m, picture := frame(t, "gate", 7)
+	if err := clips.Add(m, picture, true); err != nil {
+		t.Fatal(err)
+	}
+	m, picture = frame(t, "gate", 8)
+	m.Epoch++
+	if err := clips.Add(m, picture, true); err != nil {
+		t.Fatal(err)
+	}
+	m, _ = frame(t, "gate", 9)
+	m.Epoch++
+	if err := clips.Add(m, []byte("no JPEG"), false); err == nil {
+		t.Error("a picture that is none was taken")
+	}
+	m, picture = frame(t, "gate", 10)
+	m.Epoch++
+	if err := clips.Add(m, picture, false); err == nil {
+		t.Error("the fault was forgotten before anything was written again")
+	}
+	m, picture = frame(t, "gate", 11)
+	m.Epoch++
+	if err := clips.Add(m, picture, true); err != nil {
+		t.Error(err)
+	}
+	if err := clips.Close(); err != nil {
+		t.Error(err)
+	}
+	want(t, dir, "gate-1795294724651-000000007.mp4", "gate-1795294724652-000000008.mp4", "gate-1795294724652-000000010.mp4")
+}
+
+func TestClipsFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRecording(dir, "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	clips := NewClips(r, false)
+	if err := os.Symlink("/dev/full", filepath.Join(dir, "gate-1795294724651-000000000.mp4")); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for seq := range uint64(60) {
+		m, picture := frame(t, "gate", seq)
+		if err := clips.Add(m, picture, seq == 0); err != nil {
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Error("nothing was said")
+	}
+	// There is room again.
+	m, picture := frame(t, "gate", 200)
+	if err := clips.Add(m, picture, true); err != nil {
+		t.Error(err)
+	}
+	if err := clips.Close(); err != nil {
+		t.Error(err)
+	}
+	if shown, _, _ := video(t, filepath.Join(dir, "gate-1795294724651-000000200.mp4")); len(shown) != 1 {
+		t.Errorf("%d pictures of the frame after", len(shown))
+	}
+}

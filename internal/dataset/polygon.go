@@ -1,0 +1,73 @@
+package dataset
+
+import (
+	"cmp"
+	"image"
+	"math"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/mask"
+)
+
+// inset is how far a polygon's points lie inside the corners of pixels, in pixels. Tools that fill a polygon
+// by the centres of pixels (pycocotools) and those that cut its points to whole numbers and fill these pixels and
+// what is between (OpenCV, by which Ultralytics trains) then both get the mask's pixels.
+const inset = 0.01
+
+// polygon is one outline for what a mask shows. Its parts and holes are joined by lines there and back, the shortest
+// that there are; one of fewer pixels than its line is long is left out.
+func polygon(r mask.RLE) (joined []annotation.Point) {
+	box := r.Box()
+	bits := r.Decode(nil)
+	small := make([]uint8, 0, box.Dx()*box.Dy())
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		small = append(small, bits[y*r.Width+box.Min.X:y*r.Width+box.Max.X]...)
+	}
+	for _, loop := range annotation.Loops(small, box.Dx(), box.Dy()) {
+		part := inside(loop, box.Min)
+		if with, way := join(joined, part); area(part) > way {
+			joined = with
+		}
+	}
+	return joined
+}
+
+// inside moves a loop of annotation.Loops by offset, and its points inwards.
+func inside(loop []image.Point, offset image.Point) []annotation.Point {
+	points := make([]annotation.Point, len(loop))
+	for i, p := range loop {
+		along := loop[(i+1)%len(loop)].Sub(loop[(i+len(loop)-1)%len(loop)])
+		points[i] = annotation.Point{
+			float64(p.X+offset.X) - inset*float64(cmp.Compare(along.Y, 0)),
+			float64(p.Y+offset.Y) + inset*float64(cmp.Compare(along.X, 0)),
+		}
+	}
+	return points
+}
+
+// join adds a loop to an outline, and tells how long the way to it is.
+func join(outline, loop []annotation.Point) (joined []annotation.Point, way float64) {
+	if len(outline) == 0 || len(loop) == 0 {
+		return append(outline, loop...), 0
+	}
+	from, to, way := 0, 0, math.Inf(1)
+	for i, p := range outline {
+		for k, q := range loop {
+			if d := math.Hypot(p[0]-q[0], p[1]-q[1]); d < way {
+				from, to, way = i, k, d
+			}
+		}
+	}
+	return slices.Concat(outline[:from+1], loop[to:], loop[:to+1], outline[from:]), way
+}
+
+// area is that of a loop, in pixels.
+func area(loop []annotation.Point) float64 {
+	twice := 0.0
+	for i, p := range loop {
+		q := loop[(i+1)%len(loop)]
+		twice += p[0]*q[1] - q[0]*p[1]
+	}
+	return math.Abs(twice) / 2
+}

@@ -1,0 +1,105 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestRecordingIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	m, picture := frame(t, "gate", 1)
+	one, err := OpenRecording(dir, "gate", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Add(m, picture); err != nil {
+		t.Fatal(err)
+	}
+	size := one.total
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "gate-1795294724651-000000000.jpg"), "cut short")
+	put(t, filepath.Join(dir, "gate-1795294724651-000000000.part"), "cut short")
+	put(t, filepath.Join(dir, "yard-1795294724651-000000000.jpg"), "of another camera, which may be recording")
+	put(t, filepath.Join(dir, "notes.txt"), "somebody's")
+	others := []string{"notes.txt", "yard-1795294724651-000000000.jpg"}
+
+	r, err := OpenRecording(dir, "gate", 3*size+size/2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, dir, append(others, "gate-1795294724651-000000001.jpg", "gate-1795294724651-000000001.json")...)
+	for seq := uint64(2); seq <= 5; seq++ {
+		m, picture := frame(t, "gate", seq)
+		if err := r.Add(m, picture); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := others
+	for seq := 3; seq <= 5; seq++ {
+		names = append(names, fmt.Sprintf("gate-1795294724651-%09d.jpg", seq), fmt.Sprintf("gate-1795294724651-%09d.json", seq))
+	}
+	want(t, dir, names...)
+	if r.total > r.most {
+		t.Errorf("%d bytes are kept, of %d that may be", r.total, r.most)
+	}
+	if err := r.Add(m, make([]byte, r.most)); err == nil || len(r.kept) != 3 {
+		t.Errorf("of a frame larger than all that may be: %v, %d others are kept", err, len(r.kept))
+	}
+}
+
+// A full disk costs the frame that there is no room for, and nothing else.
+func TestRecordingFullDisk(t *testing.T) {
+	for _, ext := range []string{extPicture, extPart} {
+		dir := t.TempDir()
+		r, err := OpenRecording(dir, "gate", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for seq := range uint64(3) {
+			m, picture := frame(t, "gate", seq)
+			if seq == 1 {
+				fullDisk(t, filepath.Join(dir, nameOf(m).String()+ext))
+			}
+			if err := r.Add(m, picture); errors.Is(err, syscall.ENOSPC) != (seq == 1) {
+				t.Errorf("%s of frame %d: %v", ext, seq, err)
+			}
+		}
+		want(t, dir, "gate-1795294724651-000000000.jpg", "gate-1795294724651-000000000.json", "gate-1795294724651-000000002.jpg", "gate-1795294724651-000000002.json")
+	}
+	if _, err := OpenRecording(filepath.Join(os.DevNull, "x"), "gate", 1<<20); err == nil {
+		t.Error("a folder below a device was opened")
+	}
+}
+
+func TestNames(t *testing.T) {
+	for file, want := range map[string]string{
+		"gate-1795294724651-000001234.jpg":                  "gate 1795294724651 1234 .jpg",
+		"gate-2-1795294724651-000001234.json":               "gate-2 1795294724651 1234 .json",
+		"gate-0000000000000-12345678901.mp4":                "gate 0 12345678901 .mp4",
+		"gate-000123.png":                                   "",
+		"-1795294724651-000001234.jpg":                      "",
+		"../x-1795294724651-000001234.jpg":                  "",
+		"gate-99999999999999999999-000001234.jpg":           "",
+		"holiday.jpg":                                       "",
+		"gate-1795294724651-000001234-1795294724651-1.json": "",
+	} {
+		got := ""
+		if n, ext, ok := parseName(file); ok {
+			got = fmt.Sprint(n.camera, " ", n.epoch, " ", n.sequence, " ", ext)
+			if n.String()+ext != file {
+				t.Errorf("%s is written as %s", file, n)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q; want %q", file, got, want)
+		}
+	}
+}
