@@ -128,8 +128,8 @@ type WHIP struct {
 	ICEServers []ICEServer `yaml:"ice_servers"`
 }
 
-// RTSP serves the cameras' pictures as H.264, with their masks drawn or without (docs/streams.md). Passwords are HTTP.Token
-// and HTTP.ViewerToken.
+// RTSP serves the cameras' pictures as H.264, with their masks drawn or without (docs/streams.md). Passwords are http.token
+// and http.viewer_token.
 type RTSP struct {
 	// Addr is host:port to listen on, such as 127.0.0.1:8554. Off loopback HTTP.Token is required. Default none: nothing
 	// is served by RTSP.

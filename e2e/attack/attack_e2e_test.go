@@ -565,8 +565,8 @@ func (w *world) otherRoutes(s *Stage) {
 			for who, token := range tokens {
 				s.try(1)
 				status, answer, err := w.ask(w.t.Context(), method, w.page(), token, fillPath(path, gate, "box-a"), "")
-				// A preflight of WHIP is for everybody, and says which methods there are. %67 is a g.
-				preflight := method == http.MethodOptions && strings.HasPrefix(path, "/whip/") && len(answer) == 0
+				// A preflight of WHIP and WHEP is for everybody, and says which methods there are. %67 is a g.
+				preflight := method == http.MethodOptions && (strings.HasPrefix(path, "/whip/") || strings.HasPrefix(path, "/whep/")) && len(answer) == 0
 				same := strings.Contains(path, "%67") && (method == http.MethodGet || method == http.MethodHead) && (who == "viewer" || who == "operator")
 				if err != nil || status < 300 && !preflight && !same || status >= http.StatusInternalServerError && status != http.StatusNotImplemented {
 					s.fault("%s, %s %s: %d %.100q, %v", who, method, path, status, answer, err)

@@ -40,7 +40,11 @@ func exportCommand(std cli.Streams) *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			to := cmp.Or(out, filepath.Clean(args[0])+"-"+format)
+			from, err := filepath.Abs(args[0]) // "." has no name
+			if err != nil {
+				return cli.Usage(fmt.Errorf("export: %w", err))
+			}
+			to := cmp.Or(out, from+"-"+format)
 			done, err := dataset.Export(args[0], to, format, percent)
 			if err != nil {
 				return cli.Usage(fmt.Errorf("export: %w", err))

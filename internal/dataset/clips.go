@@ -122,6 +122,9 @@ func (c *Clips) end() {
 	} else {
 		c.to.keep(n, size)
 		err = errors.Join(err, c.to.makeRoom(0))
+		if size > c.to.most {
+			err = errors.Join(err, fmt.Errorf("a clip has %d bytes; all of the recording may have %d", size, c.to.most))
+		}
 	}
 	c.clip = nil
 	if err != nil && c.failed == nil {

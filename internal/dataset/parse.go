@@ -171,7 +171,9 @@ func (s cvatShape) mark(o *annotation.Object, width, height int) (err error) {
 		return nil
 	case "polygon":
 		values, err := numbers("points", strings.ReplaceAll(s.Points, ";", ","), float)
-		o.Polygon = points(values)
+		if err == nil {
+			o.Polygon, err = points(values)
+		}
 		return err
 	case "box":
 		if s.Rotation != "" {
@@ -198,11 +200,14 @@ func numbers[T any](what, text string, parse func(string) (T, error)) (list []T,
 }
 
 // points pairs numbers, x and y.
-func points(values []float64) (list []annotation.Point) {
+func points(values []float64) (list []annotation.Point, err error) {
+	if len(values)%2 != 0 {
+		return nil, fmt.Errorf("points: %d numbers; accepted: pairs of x and y", len(values))
+	}
 	for ; len(values) >= 2; values = values[2:] {
 		list = append(list, annotation.Point{values[0], values[1]})
 	}
-	return list
+	return list, nil
 }
 
 func parseCOCO(data []byte) (pictures []Marked, others []string, err error) {
@@ -288,7 +293,11 @@ func cocoMark(o *annotation.Object, segmentation json.RawMessage, box []float64,
 		if len(o.Polygon)+len(p)/2 > maxPoints {
 			return fmt.Errorf("segmentation: more than %d points; accepted: as many", maxPoints)
 		}
-		o.Polygon, _ = join(o.Polygon, points(p))
+		list, err := points(p)
+		if err != nil {
+			return fmt.Errorf("segmentation: %w", err)
+		}
+		o.Polygon, _ = join(o.Polygon, list)
 	}
 	if len(polygons) == 0 && len(box) == 4 {
 		o.Box = []float64{box[0], box[1], box[0] + box[2], box[1] + box[3]}

@@ -95,6 +95,7 @@ func TestParseFaults(t *testing.T) {
 		"a run below 0":     {maskOf("-5"), "rle: run 1 is -5; accepted: 0 to 400"},
 		"a run of words":    {maskOf("5, many"), `rle: " many"; accepted: numbers`},
 		"no point":          {cvatOf(`<polygon label="cat" points="1,1"/>`), "objects[0].polygon: 1 points; want 3…10000"},
+		"half a point":      {cvatOf(`<polygon label="cat" points="1,1;9,1;9"/>`), "points: 5 numbers; accepted: pairs of x and y"},
 		"a point outside":   {cvatOf(`<polygon label="cat" points="1,1;70,1;9,9"/>`), "objects[0].polygon[1]: (70, 1) is outside the 65×48 frame"},
 		"NaN":               {cvatOf(`<polygon label="cat" points="1,1;NaN,1;9,9"/>`), "objects[0].polygon[1]"},
 		"another size":      {cocoOf(`{"image_id": 4, "segmentation": {"size": [65, 48], "counts": "0"}}`), "run lengths of the picture's 65×48"},
