@@ -187,3 +187,21 @@ func TestClipsFullDisk(t *testing.T) {
 		t.Errorf("%d pictures of the frame after", len(shown))
 	}
 }
+
+// A clip for which there is no room at all is told of.
+func TestClipTooLarge(t *testing.T) {
+	r, err := OpenRecording(t.TempDir(), "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.most = 100
+	clips := NewClips(r, false)
+	m, picture := frame(t, "gate", 0)
+	if err := clips.Add(m, picture, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := clips.Close(); err == nil || !strings.Contains(err.Error(), "all of the recording may have 100") {
+		t.Errorf("%v", err)
+	}
+}
