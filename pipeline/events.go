@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/privacy"
 )
 
@@ -103,6 +104,7 @@ func (c *Camera) picture(ev *segdv1.Event) {
 
 // tell publishes what was queued, until the queue is closed.
 func (c *Camera) tell() {
+	var hidden []byte
 	for n := range c.events.notices {
 		if n.picture == nil {
 			c.publishEvent(n.event)
@@ -110,7 +112,14 @@ func (c *Camera) tell() {
 		}
 		c.events.taken(n)
 		// Nobody else has this field before the event is queued itself.
-		path, removed := c.cfg.Viewer.Thumbnail(n.masks, privacy.NewPicture(n.picture.Pix, n.cover, nil), n.event.ObjectId)
+		path, removed := "", 0
+		err := guard.Call(func() error {
+			path, removed = c.cfg.Viewer.Thumbnail(n.masks, privacy.NewPicture(n.picture.Pix, n.cover, &hidden), n.event.ObjectId)
+			return nil
+		})
+		if err != nil {
+			c.log.Error("an event has no thumbnail", keySeq, n.event.Sequence, "error", err)
+		}
 		n.event.Thumbnail = path
 		n.picture.Release()
 		made, leftOut := 1, 0

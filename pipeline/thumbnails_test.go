@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/privacy"
 )
 
 // thumbnailMeter counts thumbnails.
@@ -97,6 +98,32 @@ func TestThumbnailsWait(t *testing.T) {
 		}
 		if len(b.rec.masks) != 60 || c.events.pictured != 0 {
 			t.Errorf("%d frames have masks, %d still wait", len(b.rec.masks), c.events.pictured)
+		}
+	})
+}
+
+// broken is a viewer that panics when it makes a thumbnail.
+type broken struct{ *recorder }
+
+func (broken) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int) {
+	panic("no picture")
+}
+
+// A panic costs the thumbnail, and neither the event nor the camera.
+func TestThumbnailPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		meter := &thumbnailMeter{}
+		b.cfg.Annotation, b.cfg.Meter, b.cfg.Viewer = annotate(ptr(3), 3), meter, broken{b.rec}
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e == nil || e.Thumbnail != "" || meter.leftOut.Load() == 0 {
+			t.Errorf("%v, %d left out", e, meter.leftOut.Load())
 		}
 	})
 }

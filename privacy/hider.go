@@ -68,7 +68,7 @@ type Hider struct {
 	looked bool // all of a picture was looked at, the last time at
 	at     time.Duration
 	places []place
-	known  []image.Rectangle // of the frame in hand: where what is found is an object's
+	known  []known // of the frame in hand: objects that need no place of their detection's
 }
 
 // place is where something is, or was.
@@ -79,6 +79,13 @@ type place struct {
 	checked time.Duration // that it was looked for there
 	fill    bool
 	masked  bool // a mask hides it in the frame in hand
+}
+
+// known is where an object is of which it is known whether it is hidden.
+type known struct {
+	box   image.Rectangle
+	class string // of what it is detected as; "": anything
+	taken bool   // its detection was found
 }
 
 // NewHider returns one that has seen no frame.
@@ -146,7 +153,11 @@ func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
 	except := h.cfg.ExceptKept && !o.Automatic()
 	seen, box := r.Area > 0, r.Extent.Union(r.Box)
 	if seen && (hidden || except) {
-		h.known = append(h.known, box)
+		class := o.Class
+		if _, named := h.style(o.Label); class == "" && named {
+			class = o.Label
+		}
+		h.known = append(h.known, known{box: box, class: class})
 	}
 	if (!hidden || box.Empty()) && !except { // of one that is lost its last place is hidden
 		return
@@ -164,12 +175,25 @@ func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
 // detection hides what was detected and is no object.
 func (h *Hider) detection(f *Frame, d *features.Detection) {
 	fill, hidden := h.style(d.Class)
-	same := func(box image.Rectangle) bool { return features.IoU(box, d.Box) >= sameIoU }
-	if !hidden || slices.ContainsFunc(h.known, same) {
+	if !hidden || h.ofObject(d) {
 		return
 	}
-	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.object == 0 && same(p.box) })
+	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.object == 0 && features.IoU(p.box, d.Box) >= sameIoU })
 	h.places = append(h.places, place{box: d.Box, seen: f.Time, checked: f.Time, fill: fill})
+}
+
+// ofObject tells whether a detection is of an object that is known: one of its class, and no other's before.
+func (h *Hider) ofObject(d *features.Detection) bool {
+	best, most := -1, sameIoU
+	for i, k := range h.known {
+		if iou := features.IoU(k.box, d.Box); !k.taken && (k.class == "" || k.class == d.Class) && iou >= most {
+			best, most = i, iou
+		}
+	}
+	if best >= 0 {
+		h.known[best].taken = true
+	}
+	return best >= 0
 }
 
 // forget notes what was looked at, and forgets what has been hidden for long enough.

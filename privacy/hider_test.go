@@ -119,6 +119,28 @@ func TestWho(t *testing.T) {
 	}
 }
 
+// Who is in the place of an object that is shown, or of another who is hidden by a mask, is hidden by the detection.
+func TestWhoIsBehind(t *testing.T) {
+	kept := blurred
+	kept.ExceptKept = true
+	_, r := person(7, here)
+	rider := features.Detection{Box: here, Class: "person", Score: 0.5}
+	for name, tt := range map[string]struct {
+		object objects.Object
+		found  []features.Detection
+		hidden bool
+	}{
+		"the rider of a kept bicycle":   {objects.Object{ID: 7, Class: "bicycle", Owner: objects.Kept}, []features.Detection{rider}, true},
+		"a kept person":                 {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider}, false},
+		"somebody before a kept person": {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider, rider}, true},
+	} {
+		w := newWalker(kept)
+		w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}})
+		c := w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}, found: tt.found})
+		wantHidden(t, name, c, here, tt.hidden)
+	}
+}
+
 // All is hidden before all was looked at, when that is too long ago, in pictures of another size, and where nothing
 // detects.
 func TestWhole(t *testing.T) {

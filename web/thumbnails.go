@@ -31,6 +31,13 @@ func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint3
 	return fmt.Sprintf("%s/cameras/%s/thumbnails/%s", apiRoot, c.name, name), removed
 }
 
+// ForgetThumbnails removes those of a camera that begins anew: they may show what it is to hide now.
+func (s *Server) ForgetThumbnails(name string) {
+	if c := s.camera(name); c != nil {
+		c.thumbnails.Clear()
+	}
+}
+
 // ThumbnailOf is the thumbnail of an event; nil if it has none, or none that is still kept.
 func (s *Server) ThumbnailOf(ev *segdv1.Event) []byte {
 	c := s.camera(ev.GetCamera())

@@ -54,6 +54,15 @@ func TestThumbnails(t *testing.T) {
 	if s.ThumbnailOf(ev) != nil || s.ThumbnailOf(&segdv1.Event{Camera: "gate"}) != nil || s.ThumbnailOf(&segdv1.Event{Camera: "yard", Thumbnail: at}) != nil {
 		t.Error("there is one that is kept no longer")
 	}
+	m, bgr = frame(7)
+	at, _ = s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
+	ev = &segdv1.Event{Camera: "gate", Thumbnail: at}
+	there := s.ThumbnailOf(ev) != nil
+	s.ForgetThumbnails("gate")
+	s.ForgetThumbnails("nobody")
+	if !there || s.ThumbnailOf(ev) != nil {
+		t.Errorf("there was one: %v; it is still there when the camera begins anew", there)
+	}
 	for _, m := range []*segdv1.MaskFrame{{Camera: "nobody"}, m} {
 		if at, _ := s.Thumbnail(m, privacy.NewPicture(bgr[1:], nil, nil), 2); at != "" {
 			t.Errorf("%q of what has none", at)

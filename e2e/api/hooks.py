@@ -86,6 +86,7 @@ REASONS = re.compile(
             # of cameras
             r"a duration (from 100ms to 1h|of more than 0 up to 10s)",
             "the url names no host that a user could be of",
+            "is not detected, so nobody would know where one is",
             "missing; accepts one beside a password",
             "stands where something secret is hidden",
             "is not a URL; accepted",
@@ -332,6 +333,14 @@ def no_file_to_reload(ctx, response, case):
     if operation_of(case) == "reloadConfig" and response.status_code == 404:
         if "without a configuration file" not in response.json()["detail"]:
             raise AssertionError("refused, and not for want of a file")
+
+
+@schemathesis.check
+def no_alertmanager(ctx, response, case):
+    """The demo knows no Alertmanager, and says so."""
+    if operation_of(case) == "listAlerts" and response.status_code == 404:
+        if "http.alertmanager" not in response.json()["detail"]:
+            raise AssertionError("refused, and not for want of an Alertmanager")
 
 
 @schemathesis.check

@@ -39,7 +39,7 @@ type Config struct {
 	// Replace lets a publisher take the place of the one that is there. Otherwise it
 	// is refused with 409.
 	Replace bool
-	// ICEServers are told to publishers, in Link headers.
+	// ICEServers are told to publishers and viewers, in Link headers.
 	ICEServers []ICEServer
 	// Streams are what viewers watch. Nil: nobody can.
 	Streams *restream.Streams
@@ -53,7 +53,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// ICEServer is a STUN or TURN server that publishers may use.
+// ICEServer is a STUN or TURN server that publishers and viewers may use.
 type ICEServer struct {
 	// URL is stun:HOST:PORT, turn:HOST:PORT?transport=udp, or turns:….
 	URL string

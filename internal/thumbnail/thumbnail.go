@@ -110,6 +110,13 @@ func (r *Ring) Add(name string, picture []byte) (removed int) {
 	return removed
 }
 
+// Clear removes all.
+func (r *Ring) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept, r.bytes = nil, 0
+}
+
 // Get returns the picture of that name; nil if it is not kept.
 func (r *Ring) Get(name string) []byte {
 	r.mu.Lock()
