@@ -198,7 +198,12 @@ func TestFleetHandsOnToItsBoxesOnly(t *testing.T) {
 	b.http = ", token: another-another-another"
 	two := b.start("two", "", file)
 	b.holder("gate")
-	resp, text := request(t, http.MethodGet, "http://"+two.http+"/api/v1/cameras/gate/objects", "", "Authorization", "Bearer another-another-another")
+	var resp *http.Response
+	var text string
+	waitfor.True(t, "the camera at the other box", func() bool {
+		resp, text = request(t, http.MethodGet, "http://"+two.http+"/api/v1/cameras/gate/objects", "", "Authorization", "Bearer another-another-another")
+		return resp.StatusCode != http.StatusNotFound
+	})
 	if resp.StatusCode != http.StatusBadGateway || !strings.Contains(text, boxlink.ErrStranger.Error()) {
 		t.Errorf("%s %s; want 502 %q", resp.Status, text, boxlink.ErrStranger)
 	}

@@ -93,6 +93,7 @@ func (h host) Open(next *config.Config) (undo func(), err error) {
 }
 
 func (h host) Camera(n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+	h.d.web.ForgetThumbnails(cam.Name)
 	return h.d.camera(n, cam, marks, lease)
 }
 

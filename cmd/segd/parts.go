@@ -161,7 +161,6 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 // marked in its first frames, if anything is, and with a lease in a fleet.
 func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
-	d.web.ForgetThumbnails(cam.Name)
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
