@@ -7,14 +7,16 @@ import (
 	"math"
 )
 
-// Limits on what an annotation may hold; beyond them it is refused.
+// MaxPoints bounds a stroke and a polygon.
+const MaxPoints = 10000
+
+// Limits on what an annotation may hold besides; beyond them it is refused.
 const (
 	maxBytes         = 16 << 20
 	maxSide          = 16384
 	maxPixels        = 1 << 26 // more than cameras have
 	maxPixelAspect   = 256     // sides of 16:1 that are meant to be seen as 1:16
 	maxObjects       = 255
-	maxStrokePoints  = 10000
 	minPolygonPoints = 3
 	maxPaint         = 64    // frame areas that all of it together may sweep
 	maxParts         = 10000 // objects and strokes together
@@ -188,8 +190,8 @@ func (a *Annotation) checkExtent(at string, o Object) []error {
 	if o.Polygon != nil && o.Box != nil {
 		add("", "polygon and box; want one of them")
 	}
-	if n := len(o.Polygon); o.Polygon != nil && (n < minPolygonPoints || n > maxStrokePoints) {
-		add(".polygon", "%d points; want %d…%d", n, minPolygonPoints, maxStrokePoints)
+	if n := len(o.Polygon); o.Polygon != nil && (n < minPolygonPoints || n > MaxPoints) {
+		add(".polygon", "%d points; want %d…%d", n, minPolygonPoints, MaxPoints)
 	}
 	for k, p := range o.Polygon {
 		if !a.within(p) {
@@ -256,8 +258,8 @@ func (a *Annotation) checkStrokes(at string, strokes []Stroke) []error {
 		if !(s.Width > 0 && s.Width <= float64(max(a.Width, a.Height))) {
 			faults = append(faults, Faultf(where+".width", "%g; want a brush of more than 0 and at most %d pixels", s.Width, max(a.Width, a.Height)))
 		}
-		if len(s.Points) == 0 || len(s.Points) > maxStrokePoints {
-			faults = append(faults, Faultf(where+".points", "%d; want 1…%d", len(s.Points), maxStrokePoints))
+		if len(s.Points) == 0 || len(s.Points) > MaxPoints {
+			faults = append(faults, Faultf(where+".points", "%d; want 1…%d", len(s.Points), MaxPoints))
 		}
 		for k, p := range s.Points {
 			if !a.within(p) {

@@ -17,7 +17,7 @@ func Outline(bits []uint8, width, height int) []Point {
 	loops := Loops(bits, width, height)
 	var outline []Point
 	for _, loop := range loops[:min(len(loops), maxLoops)] {
-		if len(outline)+len(loop)+2 > maxStrokePoints {
+		if len(outline)+len(loop)+2 > MaxPoints {
 			continue
 		}
 		for _, c := range loop {

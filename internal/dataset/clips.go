@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -158,10 +159,16 @@ func newClip(dir *os.Root, f clipFrame, beside bool) (c *clip, err error) {
 	}
 	// H.264 has pictures of even sides.
 	c.video, err = codec.CreateFile(filepath.Join(dir.Name(), file+extClip), codec.EncoderConfig{Width: width &^ 1, Height: height &^ 1})
-	if err != nil && beside {
-		err = errors.Join(err, c.masks.Close(), dir.Remove(file+extClipMasks))
+	if err != nil {
+		if beside {
+			err = errors.Join(err, c.masks.Close(), dir.Remove(file+extClipMasks))
+		}
+		if fault := dir.Remove(file + extClip); !errors.Is(fault, fs.ErrNotExist) {
+			err = errors.Join(err, fault)
+		}
+		return nil, err
 	}
-	return c, err
+	return c, nil
 }
 
 func (c *clip) add(f clipFrame) error {

@@ -205,3 +205,25 @@ func TestClipTooLarge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The oldest clip makes room for the next.
+func TestClipsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRecording(dir, "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, seq := range []uint64{0, 500} {
+		clips := NewClips(r, false)
+		m, picture := frame(t, "gate", seq)
+		if err := clips.Add(m, picture, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := clips.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.most = r.total + r.total/2
+	}
+	want(t, dir, "gate-1795294724651-000000500.mp4")
+}

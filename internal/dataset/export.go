@@ -35,8 +35,7 @@ var splitNames = []string{"train", "val", "test"}
 type Exported struct {
 	Pictures, Objects int
 	Classes           []string
-	Splits            map[string]int // pictures
-	LeftOut           []error        // why others were not
+	LeftOut           []error // why others were not
 }
 
 // Export writes the pictures and masks of a recording to a folder that must not be there yet. Each camera's are
@@ -75,7 +74,7 @@ func Export(from, to, format string, percent []int) (_ *Exported, err error) {
 	defer out.Close()
 	split(pictures, percent)
 	s := &set{out: out, splits: splitNames[:len(percent)]}
-	result := &Exported{Splits: map[string]int{}, LeftOut: leftOut}
+	result := &Exported{LeftOut: leftOut}
 	for _, p := range pictures {
 		err := s.take(dir, p, imageFolder(format, p))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +85,6 @@ func Export(from, to, format string, percent []int) (_ *Exported, err error) {
 		}
 		s.pictures = append(s.pictures, p)
 		result.Pictures, result.Objects = result.Pictures+1, result.Objects+len(p.objects)
-		result.Splits[p.split]++
 		for _, o := range p.objects {
 			if i, found := slices.BinarySearch(s.classes, o.class); !found {
 				s.classes = slices.Insert(s.classes, i, o.class)

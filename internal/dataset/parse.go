@@ -34,7 +34,8 @@ func (c Marked) Before(o Marked) bool {
 // Parse reads a file of CVAT's ("CVAT for images 1.1", annotations.xml) or COCO's (instances, JSON), and returns
 // the pictures in it that have marks and are of a recording, and the names of others.
 func Parse(data []byte) (pictures []Marked, others []string, err error) {
-	switch text := bytes.TrimLeft(data, "\ufeff \t\r\n"); {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	switch text := bytes.TrimLeft(data, " \t\r\n"); {
 	case bytes.HasPrefix(text, []byte("<")):
 		return parseCVAT(data)
 	case bytes.HasPrefix(text, []byte("{")):
@@ -263,9 +264,6 @@ func parseCOCO(data []byte) (pictures []Marked, others []string, err error) {
 	return pictures, others, nil
 }
 
-// maxPoints is how many an annotation's outline may have.
-const maxPoints = 10000
-
 // cocoMark gives o the place of a segmentation: polygons, run lengths, or none and the box.
 func cocoMark(o *annotation.Object, segmentation json.RawMessage, box []float64, width, height int) error {
 	var polygons [][]float64
@@ -290,8 +288,8 @@ func cocoMark(o *annotation.Object, segmentation json.RawMessage, box []float64,
 		}
 	}
 	for _, p := range polygons {
-		if len(o.Polygon)+len(p)/2 > maxPoints {
-			return fmt.Errorf("segmentation: more than %d points; accepted: as many", maxPoints)
+		if len(o.Polygon)+len(p)/2 > annotation.MaxPoints {
+			return fmt.Errorf("segmentation: more than %d points; accepted: as many", annotation.MaxPoints)
 		}
 		list, err := points(p)
 		if err != nil {

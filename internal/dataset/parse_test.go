@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 		file string
 		want mask.RLE // the zero value: a box
 	}{
+		"a byte order mark": {"\ufeff" + cocoOf(`{"image_id": 4, "category_id": 2, "bbox": [10, 5, 20, 20]}`), mask.RLE{}},
 		"CVAT's mask":       {cvatOf(`<mask label="cat" occluded="0" rle="0, 400" left="10" top="5" width="20" height="20" z_order="0"></mask>`), rect},
 		"a run that is cut": {cvatOf(`<mask label="cat" rle="0, 400" left="10" top="5" width="20" height="21"/>`), rect},
 		"CVAT's polygon":    {cvatOf(`<polygon label="cat" points="10.00,5.00;30.00,5.00;30.00,25.00;10.00,25.00"/>`), rect},

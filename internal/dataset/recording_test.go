@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -46,6 +48,21 @@ func TestRecordingIsBounded(t *testing.T) {
 		names = append(names, fmt.Sprintf("gate-1795294724651-%09d.jpg", seq), fmt.Sprintf("gate-1795294724651-%09d.json", seq))
 	}
 	want(t, dir, names...)
+	// After a restart with less room the oldest go as well.
+	less, err := OpenRecording(dir, "gate", 2*size+size/2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer less.Close()
+	for seq := uint64(6); seq <= 7; seq++ {
+		names = slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, fmt.Sprintf("%09d", seq-3)) })
+		want(t, dir, names...)
+		m, picture := frame(t, "gate", seq)
+		if err := less.Add(m, picture); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, fmt.Sprintf("gate-1795294724651-%09d.jpg", seq), fmt.Sprintf("gate-1795294724651-%09d.json", seq))
+	}
 	if r.total > r.most {
 		t.Errorf("%d bytes are kept, of %d that may be", r.total, r.most)
 	}

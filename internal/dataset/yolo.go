@@ -34,10 +34,10 @@ func yolo(s *set) error {
 		Test       string `yaml:"test,omitempty"`
 		Names      []string
 	}{"images/train", "images/train", "", s.classes} // a val there must be
-	if len(s.splits) > 1 {
+	if len(s.of("val")) > 0 {
 		data.Val = "images/val"
 	}
-	if len(s.splits) > 2 {
+	if len(s.of("test")) > 0 {
 		data.Test = "images/test"
 	}
 	return s.write("data.yaml", func(w io.Writer) error { return yaml.NewEncoder(w).Encode(data) })
