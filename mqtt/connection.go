@@ -32,7 +32,7 @@ const (
 	maxStrangers = 10_000   // cameras that are not known
 	maxTable     = 500_000  // topics
 	maxLearning  = 64       // cameras that are asked for at once
-	maxReceived  = 16 << 20 // bytes of a message; the largest are one's own snapshots
+	maxReceived  = 16 << 20 // bytes of a message; the largest are pictures
 )
 
 // times are those that tests shorten.
@@ -191,7 +191,7 @@ func (p *Publisher) finish(sending *sync.WaitGroup, stop func()) {
 	sending.Wait()
 }
 
-// leave says goodbye, and counts what was not sent.
+// leave says goodbye, and logs how many events were not sent.
 func (p *Publisher) leave(manager *autopaho.ConnectionManager) error {
 	p.mu.Lock()
 	left := len(p.events)

@@ -273,7 +273,7 @@ func (h *hook) work(ctx context.Context) {
 	}
 	defer drop()
 	retry := pause.Growing(h.s.times.minRetry, h.s.times.maxRetry)
-	failing := false // to say it once
+	var failing *target // to say it once of each
 	for {
 		m, t, changed, over := h.next()
 		if m == nil {
@@ -303,17 +303,17 @@ func (h *hook) work(ctx context.Context) {
 		if a.err == nil {
 			h.done(m, func(st *Stats) { st.Delivered++ })
 			retry.Reset()
-			if failing {
+			if failing != nil {
 				h.log.Info("the webhook's server takes events again")
-				failing = false
+				failing = nil
 			}
 			continue
 		}
 		h.s.mu.Lock()
 		h.stats.Failed++
 		h.s.mu.Unlock()
-		if !failing {
-			failing = true
+		if failing != t {
+			failing = t
 			h.log.Warn("an event is not taken by the webhook's server", "error", fmt.Errorf("webhook: %w", a.err), "again", !a.forGood)
 		}
 		if a.forGood {

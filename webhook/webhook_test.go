@@ -407,7 +407,10 @@ func TestSet(t *testing.T) {
 	bad.Start()
 	good := serve(t, nil)
 	good.Start()
-	s, stop := run(t, nil, Hook{Name: "door", URL: bad.URL}, Hook{Name: "gone", URL: bad.URL})
+	worse := serve(t, func(w http.ResponseWriter, _ int, _ string) { w.WriteHeader(http.StatusInternalServerError) })
+	worse.Start()
+	log, said := heard()
+	s, stop := run(t, log, Hook{Name: "door", URL: bad.URL}, Hook{Name: "gone", URL: bad.URL})
 	s.Event(event(0))
 	waitfor.True(t, "posted", func() bool { return len(bad.posts()) >= 2 })
 	err := s.Set([]Hook{{Name: "door", URL: "ftp://x", Secret: "guess-me-not", SecretFile: "/nowhere", CA: "/nowhere"}, {Name: "yard", URL: good.URL}})
@@ -419,6 +422,10 @@ func TestSet(t *testing.T) {
 	if all := s.Stats(); len(all) != 2 || all[1].Name != "gone" {
 		t.Errorf("%+v; want the hooks as they were", all)
 	}
+	if err := s.Set([]Hook{{Name: "door", URL: worse.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	waitfor.True(t, "posted to another that does not take it", func() bool { return len(worse.posts()) >= 2 })
 	if err := s.Set([]Hook{{Name: "door", URL: good.URL}, {Name: "new", URL: good.URL}}); err != nil {
 		t.Fatal(err)
 	}
@@ -428,6 +435,9 @@ func TestSet(t *testing.T) {
 	stop()
 	if got := good.sequences(); !slices.Equal(got, []string{"0", "1", "1"}) {
 		t.Errorf("posted %q", got)
+	}
+	if text := said(); strings.Count(text, "500 Internal Server Error") != 1 {
+		t.Errorf("each server that takes nothing is to be told of once:\n%s", text)
 	}
 }
 

@@ -51,10 +51,10 @@ func camera() *dashboard.DashboardBuilder {
 			query{`increase(segd_camera_restarts_total{camera="$camera"}[$__rate_interval])`, "restarts"})).
 		WithPanel(lines(third, "Clock", "The camera's clock minus ours. A steady slope is drift; jumps are the camera setting its clock.", unitSeconds,
 			query{`segd_ingest_clock_offset_seconds{camera="$camera"}`, "offset"})).
-		WithPanel(lines(third, "Lost with the bus", "Messages of this camera that could not be handed to NATS, events of its objects beyond the limit, and what became of events' thumbnails.", unitPerSecond,
+		WithPanel(lines(third, "Lost with the bus", "Messages of this camera that could not be handed to NATS, events of its objects beyond the limit, and events' thumbnails that were not made.", unitPerSecond,
 			query{`rate(segd_bus_publish_failures_total{camera="$camera"}[$__rate_interval])`, "messages"},
 			query{`rate(segd_events_limited_total{camera="$camera"}[$__rate_interval])`, "events beyond the limit"},
-			query{`rate(segd_thumbnails_total{camera="$camera"}[$__rate_interval])`, "thumbnails {{outcome}}"})).
+			query{`rate(segd_thumbnails_total{camera="$camera",outcome="left_out"}[$__rate_interval])`, "thumbnails left out"})).
 		WithPanel(lines(third, "Packets lost and late", "RTP packets that never came, and those that came after ones behind them, as a share of all.", unitShare,
 			query{`sum by (outcome) (rate(segd_ingest_packets_total{camera="$camera",outcome!="on_time"}[$__rate_interval])) / on() group_left() (sum(rate(segd_ingest_packets_total{camera="$camera"}[$__rate_interval])) > 0)`, "{{outcome}}"})).
 		WithPanel(lines(third, "Jitter and reordering", "How unevenly packets come (RFC 3550), and how long a publisher's packets wait for ones before them.", unitSeconds,

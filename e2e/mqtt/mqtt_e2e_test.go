@@ -29,6 +29,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/mqtt"
 )
 
@@ -214,14 +215,18 @@ func TestDemo(t *testing.T) {
 	t.Setenv("SEGD_MQTT_PASSWORD_FILE", file)
 	segd := harness.Demo(t, "--superpixels", "500")
 	conn := harness.Connect(t, segd.NATS)
-	masks := make(chan *segdv1.MaskFrame, 1<<14)
+	type counted struct {
+		n  string
+		at time.Time
+	}
+	masks := make(chan counted, 1<<14)
 	if _, err := conn.Subscribe("segd.v1.home.demo.mask", func(msg *nats.Msg) {
 		f := new(segdv1.MaskFrame)
 		if err := bus.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, f); err != nil {
 			t.Error(err)
 			return
 		}
-		masks <- f
+		masks <- counted{fmt.Sprint(persons(f)), time.Now()}
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -238,16 +243,23 @@ func TestDemo(t *testing.T) {
 	if err := json.Unmarshal([]byte(found.payload), &ev); err != nil || ev.Camera != "demo" || ev.ObjectLabel != "person" || ev.ObjectID < 256 || ev.Extent["width"] == 0 {
 		t.Errorf("%+v of %s, %v", ev, found.payload, err)
 	}
-	// What comes with a change of the count is a frame that NATS has had, and few frames after.
-	changes := 0
-	for changes < 5 {
+	// A count that came is that of a frame that NATS has had few frames before, or has at once after it.
+	var frames []counted
+	for changes := 0; changes < 5; {
 		change := next(t, "another count", seen, func(m message) bool { return m.topic == at+"/class/person" })
+		for len(frames) == 0 || !frames[len(frames)-1].at.After(change.at) {
+			frames = append(frames, waitfor.Next(t, "another frame", masks))
+		}
+		if frames[0].at.After(change.at) {
+			continue // it came before the first frame that was heard
+		}
 		late := 0
-		for f := range drain(masks) {
-			if n := persons(f); fmt.Sprint(n) == change.payload {
+		for _, f := range frames {
+			if late++; f.n == change.payload {
 				late = 0
-			} else {
-				late++
+			}
+			if f.at.After(change.at) {
+				break
 			}
 		}
 		if late > 10 { // of 10 a second: the newest frames have had another number for a second
@@ -277,22 +289,6 @@ func persons(f *segdv1.MaskFrame) (n int) {
 		}
 	}
 	return n
-}
-
-// drain yields what waits.
-func drain[T any](c <-chan T) func(yield func(T) bool) {
-	return func(yield func(T) bool) {
-		for {
-			select {
-			case v := <-c:
-				if !yield(v) {
-					return
-				}
-			default:
-				return
-			}
-		}
-	}
 }
 
 // The broker is killed, comes back without what it kept, and so does segd: what is retained is there right after.

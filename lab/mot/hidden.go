@@ -212,7 +212,7 @@ func (r *hidingRun) count(p *Picture, res *offline.Followed) {
 				}
 			}
 		case p.Time-r.last[o.ID] <= time.Second:
-			r.each(o.Extent.Intersect(all), p.Width, func(i int) { r.report.Masks.count(r.hidden[i] != 0) })
+			each(o.Extent.Intersect(all), p.Width, func(i int) { r.report.Masks.count(r.hidden[i] != 0) })
 		}
 	}
 	const inside, counted = 1, 2 // boxes overlap
@@ -228,7 +228,7 @@ func (r *hidingRun) count(p *Picture, res *offline.Followed) {
 			person = new(Hidden)
 			r.persons[id] = person
 		}
-		r.each(box, p.Width, func(i int) {
+		each(box, p.Width, func(i int) {
 			r.bits[i] = max(r.bits[i], inside)
 			if e.ignored || !differs(p.BGR[3*i:3*i+3], r.background[3*i:3*i+3]) {
 				return
@@ -248,7 +248,7 @@ func (r *hidingRun) count(p *Picture, res *offline.Followed) {
 }
 
 // each calls f with each pixel of a box.
-func (r *hidingRun) each(box image.Rectangle, width int, f func(i int)) {
+func each(box image.Rectangle, width int, f func(i int)) {
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		for x := box.Min.X; x < box.Max.X; x++ {
 			f(y*width + x)

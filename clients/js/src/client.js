@@ -104,7 +104,7 @@ export class Client {
   async *#subscribe(camera, kind, schema) {
     /** @type {import("@nats-io/nats-core").Msg[]} */
     const queue = [];
-    /** @type {Error | void | null} */
+    /** @type {Error | null} */
     let failed = null;
     let ended = false;
     let wake = () => {};
@@ -118,8 +118,8 @@ export class Client {
         wake();
       },
     });
-    subscription.closed.then((error) => {
-      [failed, ended] = [failed ?? error, true];
+    subscription.closed.then(() => {
+      ended = true;
       wake();
     });
     try {
@@ -136,7 +136,11 @@ export class Client {
           yield message;
         }
         if (failed) throw failed;
-        if (ended) return;
+        if (ended) {
+          const lost = await this.connection.closed(); // no other end has a subscription, and it does not say why
+          if (lost) throw lost;
+          return;
+        }
         await new Promise((resolve) => (wake = () => resolve(undefined)));
       }
     } finally {

@@ -93,7 +93,11 @@ class Client:
         subject = f"segd.v1.{self.site}.{camera}.{kind}"
         denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._asking[denied] = subject
-        sub = await self.connection.subscribe(subject, pending_msgs_limit=QUEUE)
+        try:
+            sub = await self.connection.subscribe(subject, pending_msgs_limit=QUEUE)
+        except BaseException:
+            del self._asking[denied]
+            raise
         denied.add_done_callback(lambda _: asyncio.ensure_future(sub.unsubscribe()))  # which ends the loop
         try:
             async for msg in sub.messages:
