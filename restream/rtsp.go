@@ -110,6 +110,8 @@ func explainListen(addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("restream: %s is already in use: another segd or another program listens there; accepts: another rtsp.addr (%w)", addr, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("restream: %s needs a right segd does not have; accepts: an rtsp.addr with a port above 1023 (%w)", addr, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("restream: %s is not an address of this machine; accepts: another rtsp.addr (%w)", addr, err)
 	}
@@ -117,7 +119,7 @@ func explainListen(addr string, err error) error {
 }
 
 // listener goes on when a connection cannot be taken, where gortsplib would end, and has connections be closed that never
-// say anything, for which it would wait for ever. What waits for one that does not read is old, and bounded.
+// say anything, for which it would wait for ever. The kernel's buffer is small, so that a slow viewer gets recent pictures.
 type listener struct{ net.Listener }
 
 func (l listener) Accept() (net.Conn, error) {
@@ -201,7 +203,7 @@ func refusal(status base.StatusCode, why string) *base.Response {
 }
 
 func refusalOf(err error) *base.Response {
-	if errors.Is(err, ErrNoStream) {
+	if errors.Is(err, ErrNoStream) || errors.Is(err, ErrRemoved) {
 		return refusal(base.StatusNotFound, err.Error())
 	}
 	return refusal(base.StatusServiceUnavailable, err.Error())

@@ -23,8 +23,8 @@ const (
 
 	// quality is x264's CRF.
 	quality = 23
-	// bitsPerPixel bounds the bit rate, a second of 25 frames: 1080p has at most 12 Mbit/s.
-	bitsPerPixel = 6
+	// maxRatePerPixel bounds the bit rate, in bits a second for each pixel: 1080p has at most 12 Mbit/s.
+	maxRatePerPixel = 6
 
 	clockRate   = 90_000 // of RTP, as of all video
 	payloadType = 96
@@ -69,6 +69,7 @@ func (st *stream) add(v *Viewer, most int) error {
 	case st.closed != nil:
 		return st.closed
 	case len(st.viewers) >= most:
+		st.of.refused.Add(1)
 		return fmt.Errorf("%w: %s has its limit of %d, half of http.viewers", ErrFull, st.path, most)
 	}
 	st.viewers[v] = struct{}{}
@@ -161,7 +162,7 @@ func (st *stream) open(is shape) (err error) {
 	width, height := is.width&^1, is.height&^1
 	if st.encoder, err = codec.NewEncoder(codec.EncoderConfig{
 		Width: width, Height: height, PixelAspect: is.aspect, BT709: height >= 720,
-		CRF: quality, MaxRate: bitsPerPixel * width * height, GOP: 1 << 20, // key frames are asked for
+		CRF: quality, MaxRate: maxRatePerPixel * width * height, GOP: 1 << 20, // key frames are asked for
 	}); err != nil {
 		return err
 	}
@@ -176,14 +177,15 @@ func (st *stream) even(bgr []byte, width, height int) []byte {
 	if width%2 == 0 {
 		return bgr
 	}
-	if !st.overlay {
+	if !st.overlay { // else it is our own already
 		st.canvas = append(st.canvas[:0], bgr...)
+		bgr = st.canvas
 	}
 	row := 3 * (width - 1)
 	for y := range height &^ 1 {
-		copy(st.canvas[y*row:(y+1)*row], st.canvas[3*width*y:])
+		copy(bgr[y*row:(y+1)*row], bgr[3*width*y:])
 	}
-	return st.canvas[:row*(height&^1)]
+	return bgr[:row*(height&^1)]
 }
 
 // stop gives back what encoding takes.

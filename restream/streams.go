@@ -15,6 +15,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // Overlay is what the path of a stream with the masks drawn ends with, CAMERA/overlay.
@@ -118,9 +119,6 @@ func (s *Streams) Watch(protocol, path string, write func(p *rtp.Packet, capture
 	v := &Viewer{stream: st, protocol: protocol, write: write, end: end}
 	if err := st.add(v, (s.cfg.Viewers+1)/2); err != nil {
 		s.leave(protocol)
-		if errors.Is(err, ErrFull) {
-			s.refused.Add(1)
-		}
 		return nil, err
 	}
 	return v, nil
@@ -146,7 +144,7 @@ func (s *Streams) enter(protocol, path string) (*stream, error) {
 	return st, nil
 }
 
-// Check tells why nobody can watch the stream at path, as Watch does, but for who does already.
+// Check tells why nobody can watch the stream at path. It does not look at the limits.
 func (s *Streams) Check(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +163,7 @@ func (s *Streams) find(path string) (*stream, error) {
 	case known && rest == Overlay:
 		return c.overlay, nil
 	}
-	return nil, fmt.Errorf("%w %q; accepts CAMERA and CAMERA/%s, of the cameras %q", ErrNoStream, clip(path), Overlay, slices.Sorted(maps.Keys(s.cameras)))
+	return nil, fmt.Errorf("%w %q; accepts CAMERA and CAMERA/%s, of the cameras %q", ErrNoStream, limit.Cut(path, 80), Overlay, slices.Sorted(maps.Keys(s.cameras)))
 }
 
 func (s *Streams) leave(protocol string) {
@@ -200,12 +198,4 @@ func (s *Streams) Close() {
 		c.plain.close(ErrClosed)
 		c.overlay.close(ErrClosed)
 	}
-}
-
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

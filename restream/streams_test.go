@@ -208,6 +208,10 @@ func TestOverlay(t *testing.T) {
 	if len(drawn.pictures) != 2 || drawn.ended != nil {
 		t.Errorf("a mask that cannot be drawn ended the stream: %v", drawn.ended)
 	}
+	show(s)(frame(2, 67, 51))
+	if len(drawn.pictures) != 3 || len(plain.pictures) != 3 || drawn.pictures[2].width != 66 || drawn.pictures[2].height != 50 {
+		t.Errorf("of another odd size: %+v", drawn.pictures[2:])
+	}
 }
 
 // Who is too slow loses whole frames up to the next key frame, alone, and each is counted.

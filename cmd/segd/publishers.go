@@ -49,14 +49,6 @@ func (p *publishers) open(c *config.Config) (opened bool, err error) {
 
 // take takes the address, unless it has it.
 func (p *publishers) take(c *config.Config) (taken bool, err error) {
-	cfg := whip.Config{
-		Streams: p.streams,
-		Addr:    c.WHIP.Addr, PublicIPs: c.WHIP.PublicIPs, Replace: c.WHIP.SecondPublisher == "replace", Logger: p.log,
-		Cameras: published(c.Cameras),
-	}
-	for _, s := range c.WHIP.ICEServers {
-		cfg.ICEServers = append(cfg.ICEServers, whip.ICEServer(s))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -64,6 +56,14 @@ func (p *publishers) take(c *config.Config) (taken bool, err error) {
 		return false, nil
 	case p.ended:
 		return false, whip.ErrClosed
+	}
+	cfg := whip.Config{
+		Streams: p.streams,
+		Addr:    c.WHIP.Addr, PublicIPs: c.WHIP.PublicIPs, Replace: c.WHIP.SecondPublisher == "replace", Logger: p.log,
+		Cameras: published(c.Cameras),
+	}
+	for _, s := range c.WHIP.ICEServers {
+		cfg.ICEServers = append(cfg.ICEServers, whip.ICEServer(s))
 	}
 	if isLoopback(cfg.Addr) && !isLoopback(c.HTTP.Addr) && len(cfg.PublicIPs) == 0 {
 		p.log.Warn("publishers and viewers on other machines reach http.addr, but not whip.addr, where pictures would come in and go out; "+

@@ -49,7 +49,13 @@ type onlooker struct {
 	t        *testing.T
 	pc       *webrtc.PeerConnection
 	location string
-	numbers  chan int // of the pictures that it saw
+	pictures chan seenPicture
+}
+
+// seenPicture is one that an onlooker saw.
+type seenPicture struct {
+	number int
+	key    bool
 }
 
 func look(t *testing.T, base, path string, overTCP, audio bool) *onlooker {
@@ -67,7 +73,7 @@ func look(t *testing.T, base, path string, overTCP, audio bool) *onlooker {
 	check(media.RegisterDefaultCodecs())
 	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(media), webrtc.WithSettingEngine(set)).NewPeerConnection(webrtc.Configuration{})
 	check(err)
-	o := &onlooker{t: t, pc: pc, numbers: make(chan int, 10000)}
+	o := &onlooker{t: t, pc: pc, pictures: make(chan seenPicture, 10000)}
 	receive := webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}
 	_, err = pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, receive)
 	check(err)
@@ -139,7 +145,7 @@ func (o *onlooker) read(track *webrtc.TrackRemote) {
 			if err := picture.BGR(f.Pix); err != nil {
 				o.t.Error(err)
 			}
-			o.numbers <- number(f)
+			o.pictures <- seenPicture{number(f), picture.Key}
 		}); err != nil {
 			o.t.Errorf("decoding: %v", err)
 		}
@@ -147,21 +153,24 @@ func (o *onlooker) read(track *webrtc.TrackRemote) {
 	}
 }
 
-// seen returns n pictures that follow one another.
-func (o *onlooker) seen(n int) {
+// seen waits for n pictures that follow one another, and tells how many of them are key frames.
+func (o *onlooker) seen(n int) (keys int) {
 	o.t.Helper()
 	last := -1
 	for range n {
 		select {
-		case got := <-o.numbers:
-			if last >= 0 && got != last+1 {
-				o.t.Errorf("picture %d after %d", got, last)
+		case got := <-o.pictures:
+			if last >= 0 && got.number != last+1 {
+				o.t.Errorf("picture %d after %d", got.number, last)
 			}
-			last = got
+			if last = got.number; got.key {
+				keys++
+			}
 		case <-time.After(patience):
 			o.t.Fatal("no picture came")
 		}
 	}
+	return keys
 }
 
 // Whoever offers to receive video gets a camera's, over UDP or TCP, with audio asked for or not, until they or the server
@@ -184,14 +193,20 @@ func TestWatch(t *testing.T) {
 	if !strings.HasPrefix(udp.location, "/whep/a/") || !strings.HasPrefix(tcp.location, "/whep/a/") {
 		t.Errorf("Location: %s, %s", udp.location, tcp.location)
 	}
-	for _, receiver := range udp.pc.GetReceivers() {
-		if track := receiver.Track(); track != nil && track.Kind() == webrtc.RTPCodecTypeVideo {
-			if err := udp.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}); err != nil {
-				t.Error(err)
+	keys := 0
+	for range 20 {
+		for _, receiver := range udp.pc.GetReceivers() {
+			if track := receiver.Track(); track != nil && track.Kind() == webrtc.RTPCodecTypeVideo {
+				if err := udp.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}); err != nil {
+					t.Error(err)
+				}
 			}
 		}
+		keys += udp.seen(10)
 	}
-	udp.seen(10)
+	if keys < 4 { // without being asked there is one in 100 pictures
+		t.Errorf("%d key frames in 200 pictures, though each 10th was followed by asking for one", keys)
+	}
 
 	if resp, body := ask(t, http.MethodDelete, base+strings.Replace(udp.location, "/whep/a/", "/whep/b/", 1), "", ""); resp.StatusCode != 404 {
 		t.Errorf("another camera's session: %d %s", resp.StatusCode, body)
