@@ -41,7 +41,7 @@ func ParseCamera(ctx context.Context, text []byte, dir string, in *Config) (Came
 			return Camera{}, fmt.Errorf("config: detector.names: %w", err)
 		}
 	}
-	d.detected(c, known)
+	d.detected(&Config{Cameras: c.Cameras}, known) // what is hidden in all cameras was checked where that was read
 	if len(d.faults) > 0 {
 		for i := range d.faults {
 			d.faults[i].Path = strings.TrimPrefix(strings.TrimPrefix(d.faults[i].Path, at), ".")

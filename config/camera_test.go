@@ -105,6 +105,7 @@ func TestParseCameraPrivacy(t *testing.T) {
 		{`"detect": {"classes": ["person"]}`, "", []string{"person"}},
 		{`"detect": {"classes": ["person", "car"]}, "privacy": {"blur": ["car"]}`, "", []string{"car"}},
 		{`"privacy": {"off": true}`, "", nil},
+		{`"detect": {"classes": ["forklift"]}, "privacy": {"off": true}`, "detect.classes[0]", nil},
 		{`"fps": 5`, "privacy", nil},
 		{`"detect": {"classes": ["person"]}, "privacy": {"blur": ["car"]}`, "privacy.blur[0]", nil},
 	} {
@@ -118,6 +119,20 @@ func TestParseCameraPrivacy(t *testing.T) {
 		}
 		if got := in.PrivacyOf(cam).Blur; err != nil || tt.want != "" || !slices.Equal(got, tt.hide) {
 			t.Errorf("%s: hides %q, %v", tt.more, got, err)
+		}
+	}
+}
+
+// What is hidden in all cameras may have a name of the detector's own, also where a camera detects nothing.
+func TestParseCameraPrivacyOfNames(t *testing.T) {
+	names := filepath.Join(t.TempDir(), "names.txt")
+	if err := os.WriteFile(names, []byte("forklift\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := &config.Config{Detector: config.Detector{Names: names}, Privacy: config.Privacy{Blur: []string{"forklift"}, Margin: "10%", Show: config.ShowNobody}}
+	for _, more := range []string{`"privacy": {"off": true}`, `"detect": {"classes": ["forklift"]}`} {
+		if _, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+more+`}`), "", in); err != nil {
+			t.Errorf("%s: %v", more, err)
 		}
 	}
 }

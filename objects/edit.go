@@ -252,12 +252,10 @@ func (c *change) state(o *Object, now tracker.State, in *Observe) {
 	}
 	kind, message := Appeared, ""
 	switch {
-	case !o.Appeared && (now != tracker.Visible || !o.confirmed(in.Time)), o.Appeared && o.Told == now:
+	case !o.Appeared && (now != tracker.Visible || !o.confirmed(in.Time)), o.Appeared && o.Told == now,
+		o.Appeared && o.Told == tracker.Lost && now == tracker.Occluded: // what was lost when the stages were built anew stays so until it is found
 		o.waiting = false
 		return
-	case o.Appeared && o.Told == tracker.Lost && now == tracker.Occluded:
-		o.waiting = false
-		return // what was lost when the stages were built anew stays so until it is found
 	case !o.Appeared:
 		if o.Automatic() {
 			message = fmt.Sprintf("detected as %q", o.Class)

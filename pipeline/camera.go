@@ -55,7 +55,7 @@ type Config struct {
 	// the one it was made on. Else an event says that nobody knows.
 	AnnotationFits bool
 
-	// Privacy is what pictures do not show that the Viewer gets, and who asks for one; its Every is Detect's.
+	// Privacy is what pictures do not show that the Viewer gets, and who asks for one; Every is set from Detect.
 	Privacy privacy.Config
 
 	// Zones are the zones and lines whose events are told, until SetZones.

@@ -105,16 +105,20 @@ func (c *Camera) picture(ev *segdv1.Event) {
 // tell publishes what was queued, until the queue is closed.
 func (c *Camera) tell() {
 	var hidden []byte
+	var picture *privacy.Picture // of the frame of the last notice that has one
 	for n := range c.events.notices {
 		if n.picture == nil {
 			c.publishEvent(n.event)
 			continue
 		}
 		c.events.taken(n)
+		if n.first {
+			picture = privacy.NewPicture(n.picture.Pix, n.cover, &hidden)
+		}
 		// Nobody else has this field before the event is queued itself.
 		path, removed := "", 0
 		err := guard.Call(func() error {
-			path, removed = c.cfg.Viewer.Thumbnail(n.masks, privacy.NewPicture(n.picture.Pix, n.cover, &hidden), n.event.ObjectId)
+			path, removed = c.cfg.Viewer.Thumbnail(n.masks, picture, n.event.ObjectId)
 			return nil
 		})
 		if err != nil {

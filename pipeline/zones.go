@@ -102,7 +102,8 @@ func (z *zoneWatch) forget(c *Camera, o objects.Object, seq uint64) []*segdv1.Ev
 	return events
 }
 
-// events are what happened to objects then, in frame seq, with the counts told as they are now.
+// events are what happened to objects then, in frame seq, with the counts told as they are now. Then is zero of an object that
+// is forgotten.
 func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, then time.Time, of func(id uint32) (objects.Object, bool)) (out []*segdv1.Event) {
 	for _, ev := range events {
 		o, _ := of(ev.Object)
@@ -120,7 +121,9 @@ func (z *zoneWatch) events(c *Camera, events []zones.Event, seq uint64, then tim
 			}
 			early = nil
 		}
-		c.complete(told, then)
+		if !then.IsZero() {
+			c.complete(told, then)
+		}
 		z.early[o.ID] = append(early, told)
 	}
 	out = z.limit(c, out)

@@ -19,6 +19,5 @@
 // and gait stay, and of a person who moves many frames together say more than one. What is filled has one colour, the
 // same for all, and tells of its outline only.
 //
-// A Hider belongs to one goroutine and a Picture too; a Cover does not change, and any goroutine may use it. The package
-// knows numbers only.
+// A Hider belongs to one goroutine and a Picture too; a Cover does not change, and any goroutine may use it.
 package privacy

@@ -33,7 +33,7 @@ func person(id uint32, box image.Rectangle) (objects.Object, tracker.Object) {
 		tracker.Object{ID: id, State: tracker.Visible, Mask: m, Area: m.Area(), Box: box, Extent: box.Inset(-4)}
 }
 
-// walk is a Hider and the frames that it is shown.
+// walker is a Hider and the frames that it is shown.
 type walker struct {
 	*Hider
 	frames int
@@ -122,17 +122,20 @@ func TestWho(t *testing.T) {
 // Who is in the place of an object that is shown, or of another who is hidden by a mask, is hidden by the detection.
 func TestWhoIsBehind(t *testing.T) {
 	kept := blurred
-	kept.ExceptKept = true
+	kept.ExceptKept, kept.Blur = true, []string{"person", "car"}
 	_, r := person(7, here)
+	car := features.Detection{Box: here, Class: "car", Score: 0.5}
 	rider := features.Detection{Box: here, Class: "person", Score: 0.5}
 	for name, tt := range map[string]struct {
 		object objects.Object
 		found  []features.Detection
 		hidden bool
 	}{
-		"the rider of a kept bicycle":   {objects.Object{ID: 7, Class: "bicycle", Owner: objects.Kept}, []features.Detection{rider}, true},
-		"a kept person":                 {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider}, false},
-		"somebody before a kept person": {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider, rider}, true},
+		"the rider of a kept bicycle":                     {objects.Object{ID: 7, Class: "bicycle", Owner: objects.Kept}, []features.Detection{rider}, true},
+		"a kept person":                                   {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider}, false},
+		"somebody before a kept person":                   {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider, rider}, true},
+		"a car before one that people marked as a person": {objects.Object{ID: 7, Label: "person"}, []features.Detection{car}, true},
+		"who was marked by people as a person":            {objects.Object{ID: 7, Label: "person"}, []features.Detection{rider}, false},
 	} {
 		w := newWalker(kept)
 		w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}})

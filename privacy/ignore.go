@@ -22,10 +22,14 @@ func Ignore(polygons [][]zones.Point) func(bgr []byte, width, height int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s != size {
-			size, spans = s, nil
+			all, bits := make([]uint8, s.X*s.Y), []uint8(nil)
 			for _, p := range polygons {
-				spans = append(spans, spansOf(zones.Fill(p, s.X, s.Y).Decode(nil))...)
+				bits = zones.Fill(p, s.X, s.Y).Decode(bits)
+				for i, on := range bits {
+					all[i] |= on
+				}
 			}
+			size, spans = s, spansOf(all)
 		}
 		return spans
 	}

@@ -4,6 +4,8 @@ import (
 	"image/color"
 	"image/jpeg"
 	"math"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,8 +22,9 @@ import (
 func TestThumbnail(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", strings.Replace(quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
-		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}, zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]]}]}\n"))
+	config := clitest.File(t, "segd.yaml", strings.Replace(quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
+		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}, zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]]}]}\n")
+	segd := start(t, "run", "-c", config)
 	h := listen(t, natsAddr)
 	var ev *segdv1.Event
 	var m *segdv1.MaskFrame
@@ -78,6 +81,20 @@ func TestThumbnail(t *testing.T) {
 	}
 	if got := metric(t, httpAddr, `segd_thumbnails_total{camera="yard",outcome="made"}`); got == "0" || got == "" {
 		t.Errorf("%q thumbnails are counted", got)
+	}
+	// It shows what the camera hides from now on.
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.Replace(string(text), "every: 500ms}", "every: 500ms}, privacy: {blur: [person]}", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if resp, body := request(t, http.MethodPost, "http://"+httpAddr+"/api/v1/config/reload", ""); resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", resp.Status, body)
+	}
+	if resp, _ := request(t, http.MethodGet, "http://"+httpAddr+ev.Thumbnail, ""); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("the thumbnail of before the camera hides persons: %s", resp.Status)
 	}
 	segd.Cancel()
 	if err := segd.Wait(t); err != nil {
