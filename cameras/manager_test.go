@@ -493,7 +493,7 @@ func TestTry(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 0), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := begin(t, &testHost{}, false, none, nil, "")
@@ -510,12 +510,30 @@ func TestTry(t *testing.T) {
 	if err != nil || !bytes.Equal(tried.BGR, bytes.Repeat([]byte{0x80}, 3*96*64)) {
 		t.Errorf("a picture that is to be hidden: %v", err)
 	}
+	// An added camera's own settings count where it is named.
+	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 255), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Add(t.Context(), []byte(`{"name": "half", "url": "dir:pictures", "privacy": {"off": true}, "ignore": [[[0, 0], [0.5, 0], [0.5, 1], [0, 1]]]}`)); err != nil {
+		t.Fatal(err)
+	}
+	tried, err = r.Try(t.Context(), []byte(`{"camera": "half", "url": "dir:pictures"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, right := tried.BGR[3*10], tried.BGR[3*90]; left != 0 || right != 255 {
+		t.Errorf("where nobody looks it is %d, elsewhere %d; want 0 and 255", left, right)
+	}
 }
 
-func picture(t *testing.T, width, height int) []byte {
+func picture(t *testing.T, width, height int, grey uint8) []byte {
 	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	for i := range img.Pix {
+		img.Pix[i] = grey
+	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+	if err := png.Encode(&b, img); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
