@@ -233,8 +233,8 @@ peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut an
 	@mkdir -p bin
 	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk lab/cmd/peers/theirs/bk.cpp
 	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear lab/cmd/peers/theirs/liblinear.cpp -llinear
-	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-masks lab/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
-	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-superpixels lab/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
+	@$(CXX) -std=c++17 -O3 -Wall -I/usr/include/opencv4 -o bin/peer-masks lab/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
+	@$(CXX) -std=c++17 -O3 -Wall -I/usr/include/opencv4 -o bin/peer-superpixels lab/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
 	@$(GO) -C lab build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 

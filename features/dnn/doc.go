@@ -22,10 +22,10 @@
 // card is believed once it made the same of an image as the processor, which takes over when it fails. Images
 // of one size that are asked for at about the same time may go into one run (Computing.Batch).
 //
-// OpenCV ends the process on a model it dislikes, and a library that somebody names may do
-// anything, so Open and OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what
-// can be seen from the bytes of an ONNX file is checked even before that. Frames are run through a few
-// lines of C++ of our own that turn OpenCV's exceptions into errors and free what gocv 0.31 leaks.
+// A model may end the process that loads it, and so may a library that somebody names, so Open and
+// OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what can be seen from the
+// bytes of an ONNX file is checked even before that. OpenCV is called through some lines of C++ that turn its
+// exceptions into errors.
 //
 // Taps are named as "segd model check" lists a model's layers; for ONNX these are
 // "onnx_node!NAME" for named nodes, "onnx_node_output_0!TENSOR" for unnamed ones,

@@ -13,9 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unsafe"
-
-	"gocv.io/x/gocv"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/memtest"
@@ -56,13 +53,6 @@ func ramp(w, h int) []byte {
 		bgr[3*i], bgr[3*i+1], bgr[3*i+2] = byte(i%w/3), byte(i/w/3), 7
 	}
 	return bgr
-}
-
-// TestNetLayout watches that a gocv.Net is a pointer, as netPointer takes it to be.
-func TestNetLayout(t *testing.T) {
-	if unsafe.Sizeof(gocv.Net{}) != unsafe.Sizeof(uintptr(0)) {
-		t.Errorf("a gocv.Net has %d bytes", unsafe.Sizeof(gocv.Net{}))
-	}
 }
 
 // Models may be opened while OpenCV computes: to set its threads then would end the process.

@@ -11,7 +11,13 @@
 
 #include <opencv2/core/cuda.hpp>
 #include <opencv2/core/utility.hpp>
+#include <opencv2/core/version.hpp>
 #include <opencv2/dnn.hpp>
+#include <opencv2/imgproc.hpp>
+
+struct segd_net {
+    cv::dnn::Net net;
+};
 
 struct segd_outputs {
     std::vector<cv::Mat> maps;
@@ -33,6 +39,8 @@ template <typename F> char *guard(F f) {
 
 } // namespace
 
+const char *segd_opencv_version(void) { return CV_VERSION; }
+
 void segd_set_threads(int n) { cv::setNumThreads(n); }
 
 char *segd_build_information(void) { return strdup(cv::getBuildInformation().c_str()); }
@@ -49,9 +57,36 @@ segd_outputs *segd_outputs_new(void) { return new segd_outputs; }
 
 void segd_outputs_free(segd_outputs *outputs) { delete outputs; }
 
-char *segd_net_describe(void *p, int channels, int height, int width, char **text) {
+void segd_net_free(segd_net *net) { delete net; }
+
+char *segd_net_read(const char *prototxt, size_t prototxt_size, const char *data, size_t size, segd_net **made) {
     return guard([&] {
-        auto &net = *static_cast<cv::dnn::Net *>(p);
+        cv::dnn::Net net = prototxt ? cv::dnn::readNetFromCaffe(prototxt, prototxt_size, data, size) : cv::dnn::readNetFromONNX(data, size);
+        if (net.empty()) {
+            throw std::runtime_error("no layers are in it");
+        }
+        *made = new segd_net{net};
+    });
+}
+
+char *segd_net_use_cuda(segd_net *net, int fp16) {
+    return guard([&] {
+        net->net.setPreferableBackend(cv::dnn::DNN_BACKEND_CUDA);
+        net->net.setPreferableTarget(fp16 ? cv::dnn::DNN_TARGET_CUDA_FP16 : cv::dnn::DNN_TARGET_CUDA);
+    });
+}
+
+char *segd_resize(const uint8_t *from, int stride, int width, int height, uint8_t *to, int to_width, int to_height, int areas) {
+    return guard([&] {
+        const cv::Mat src(height, width, CV_8UC3, const_cast<uint8_t *>(from), stride);
+        cv::Mat dst(to_height, to_width, CV_8UC3, to);
+        cv::resize(src, dst, dst.size(), 0, 0, areas ? cv::INTER_AREA : cv::INTER_LINEAR);
+    });
+}
+
+char *segd_net_describe(segd_net *p, int channels, int height, int width, char **text) {
+    return guard([&] {
+        auto &net = p->net;
         std::vector<int> ids;
         std::vector<std::vector<cv::dnn::MatShape>> in, out;
         net.getLayersShapes(cv::dnn::MatShape{1, channels, height, width}, ids, in, out);
@@ -74,13 +109,10 @@ char *segd_net_describe(void *p, int channels, int height, int width, char **tex
     });
 }
 
-char *segd_net_forward(void *p, void *blob, int images, const char **names, int n, segd_outputs *outputs) {
+char *segd_net_forward(segd_net *p, const float *input, const int shape[4], const char **names, int n, segd_outputs *outputs) {
     return guard([&] {
-        auto &net = *static_cast<cv::dnn::Net *>(p);
-        cv::Mat &all = *static_cast<cv::Mat *>(blob);
-        std::vector<int> size(all.size.p, all.size.p + all.dims);
-        size.at(0) = std::min(images, size.at(0));
-        net.setInput(cv::Mat(size, all.type(), all.data));
+        auto &net = p->net;
+        net.setInput(cv::Mat(4, shape, CV_32F, const_cast<float *>(input)));
         outputs->maps.clear();
         if (n == 0) {
             net.forward(outputs->maps, net.getUnconnectedOutLayersNames());

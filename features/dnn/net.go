@@ -1,7 +1,9 @@
 package dnn
 
-// #cgo pkg-config: opencv4
-// #cgo CXXFLAGS: -std=c++11
+// // Three modules by name: pkg-config's opencv4 and Debian's libopencv-dev have all of them, which link GDAL, Qt
+// // and some two hundred other libraries.
+// #cgo CXXFLAGS: -std=c++11 -I/usr/include/opencv4
+// #cgo LDFLAGS: -lopencv_dnn -lopencv_imgproc -lopencv_core
 // #include <stdlib.h>
 // #include "net.h"
 import "C"
@@ -9,13 +11,12 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
-
-	"gocv.io/x/gocv"
 )
 
 var threads sync.Once
@@ -24,9 +25,25 @@ var threads sync.Once
 // arena of threads anew, and whoever computes in the old one ends the process (OpenCV 4.6 with TBB).
 func setThreads(n int) { threads.Do(func() { C.segd_set_threads(C.int(n)) }) }
 
-// netPointer is the cv::dnn::Net inside a gocv.Net, whose only field it is; a test
-// watches that this stays so.
-func netPointer(net *gocv.Net) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(net)) }
+func openCVVersion() string { return C.GoString(C.segd_opencv_version()) }
+
+// chars is where C reads b, during a call.
+func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// resize scales a part of a BGR24 image, of stride bytes a row, to size, and appends it to dst.
+func resize(dst, bgr []byte, stride int, from, size image.Point) ([]byte, error) {
+	dst = slices.Grow(dst, 3*size.X*size.Y)[:3*size.X*size.Y]
+	areas := size.X <= from.X && size.Y <= from.Y
+	return dst, failure(C.segd_resize((*C.uint8_t)(unsafe.SliceData(bgr)), C.int(stride), C.int(from.X), C.int(from.Y),
+		(*C.uint8_t)(unsafe.SliceData(dst)), C.int(size.X), C.int(size.Y), boolean(areas)))
+}
+
+func boolean(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // failure takes ownership of a message of the C++ side.
 func failure(message *C.char) error {
@@ -48,10 +65,54 @@ func openCVWords(s string) string {
 	return strings.Join(words, " ")
 }
 
-// describe lists net's layers and their shapes for an input of 3×height×width.
-func describe(net *gocv.Net, height, width int) ([]Layer, error) {
+// openCVNet is what OpenCV has made of a model for so many images.
+type openCVNet struct {
+	net     *C.segd_net
+	names   []*C.char // of the taps
+	outputs *C.segd_outputs
+	found   []found // by image
+}
+
+// found is where an output is. It is kept because what C sees must be on the heap.
+type found struct {
+	data *C.float
+	dims [3]C.int
+}
+
+// load hands the model's bytes to OpenCV, for runs of so many images.
+func (s *source) load(taps []tap, images int) (*openCVNet, error) {
+	var prototxt *C.char
+	if s.format == formatCaffe {
+		prototxt = chars(s.prototxt)
+	}
+	n := &openCVNet{outputs: C.segd_outputs_new(), found: make([]found, images)}
+	for _, t := range taps {
+		n.names = append(n.names, C.CString(t.name))
+	}
+	if err := failure(C.segd_net_read(prototxt, C.size_t(len(s.prototxt)), chars(s.data), C.size_t(len(s.data)), &n.net)); err != nil { //nolint:gocritic // what cgo makes of it
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *openCVNet) close() {
+	C.segd_outputs_free(n.outputs)
+	C.segd_net_free(n.net)
+	for _, name := range n.names {
+		C.free(unsafe.Pointer(name))
+	}
+}
+
+// useCUDA has a card compute n, in half precision or in full.
+func (n *openCVNet) useCUDA(fp16 bool) error {
+	return failure(C.segd_net_use_cuda(n.net, boolean(fp16)))
+}
+
+// describe lists n's layers and their shapes for an input of 3×height×width.
+func (n *openCVNet) describe(height, width int) ([]Layer, error) {
 	var text *C.char
-	if err := failure(C.segd_net_describe(netPointer(net), inputChannels, C.int(height), C.int(width), &text)); err != nil { //nolint:gocritic // what cgo makes of it
+	if err := failure(C.segd_net_describe(n.net, inputChannels, C.int(height), C.int(width), &text)); err != nil { //nolint:gocritic // what cgo makes of it
 		return nil, err
 	}
 	defer C.free(unsafe.Pointer(text))
@@ -63,52 +124,22 @@ func describe(net *gocv.Net, height, width int) ([]Layer, error) {
 		}
 		l := Layer{Name: f[0], Type: f[1], Output: f[3] == "1"}
 		for d := range strings.SplitSeq(f[2], ",") {
-			n, err := strconv.Atoi(d)
+			size, err := strconv.Atoi(d)
 			if err != nil {
 				return nil, fmt.Errorf("layer %q has no output shape", l.Name)
 			}
-			l.Shape = append(l.Shape, n)
+			l.Shape = append(l.Shape, size)
 		}
 		layers = append(layers, l)
 	}
 	return layers, nil
 }
 
-// forwarder runs a net and keeps the outputs of some layers.
-type forwarder struct {
-	net     unsafe.Pointer
-	names   []*C.char
-	outputs *C.segd_outputs
-	found   []found // by image
-}
-
-// found is where an output is. It is kept because what C sees must be on the heap.
-type found struct {
-	data *C.float
-	dims [3]C.int
-}
-
-// newForwarder returns one for runs of so many images.
-func newForwarder(net *gocv.Net, taps []tap, images int) *forwarder {
-	f := &forwarder{net: netPointer(net), outputs: C.segd_outputs_new(), found: make([]found, images)}
-	for _, t := range taps {
-		f.names = append(f.names, C.CString(t.name))
-	}
-	return f
-}
-
-func (f *forwarder) close() {
-	C.segd_outputs_free(f.outputs)
-	for _, n := range f.names {
-		C.free(unsafe.Pointer(n))
-	}
-	f.outputs, f.names = nil, nil
-}
-
-// run computes the taps of the first images of blob, which output then returns. Without
-// taps it computes all of the net.
-func (f *forwarder) run(blob *gocv.Mat) error {
-	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), C.int(len(f.found)), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
+// run computes the taps of an input's images, which output then returns. Without taps it computes all
+// of the net.
+func (n *openCVNet) run(input []float32, size image.Point) error {
+	shape := [4]C.int{C.int(len(n.found)), inputChannels, C.int(size.Y), C.int(size.X)}
+	return failure(C.segd_net_forward(n.net, (*C.float)(unsafe.SliceData(input)), &shape[0], unsafe.SliceData(n.names), C.int(len(n.names)), n.outputs))
 }
 
 // What a tap may turn out not to be.
@@ -119,18 +150,18 @@ var (
 
 // output returns output i of an image, in OpenCV's memory, and its dimensions after the first: the
 // last is 0 if it has three. Outputs of several images may be asked for at once.
-func (f *forwarder) output(i, image int) (data []float32, dims [3]int, err error) {
-	at := &f.found[image]
-	if err := failure(C.segd_outputs_get(f.outputs, C.int(i), C.int(image), C.int(len(f.found)), &at.data, &at.dims[0])); err != nil {
+func (n *openCVNet) output(i, image int) (data []float32, dims [3]int, err error) {
+	at := &n.found[image]
+	if err := failure(C.segd_outputs_get(n.outputs, C.int(i), C.int(image), C.int(len(n.found)), &at.data, &at.dims[0])); err != nil {
 		return nil, dims, err
 	}
 	if at.data == nil {
 		return nil, dims, errShape
 	}
-	n := 1
+	total := 1
 	for d, size := range at.dims {
 		dims[d] = int(size)
-		n *= max(1, dims[d])
+		total *= max(1, dims[d])
 	}
-	return unsafe.Slice((*float32)(at.data), n), dims, nil
+	return unsafe.Slice((*float32)(at.data), total), dims, nil
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"image"
 	"slices"
-
-	"gocv.io/x/gocv"
 )
 
 // openCV computes a model with OpenCV's DNN module.
@@ -22,35 +20,9 @@ type openCVNetwork struct {
 	engine *openCV
 	nets   []*openCVNet // by the number of images that they take, made when they are first run
 	last   *openCVNet   // that was run
-	blob   gocv.Mat     // the input
-	shapes [][3]int     // of the last output of each image
-}
-
-// openCVNet is what OpenCV has made of a model for so many images.
-type openCVNet struct {
-	net     *gocv.Net
-	forward *forwarder
-}
-
-func openCVVersion() string { return gocv.OpenCVVersion() }
-
-// load hands the bytes to OpenCV.
-func (s *source) load() (*gocv.Net, error) {
-	var net gocv.Net
-	var err error
-	if s.format == formatCaffe {
-		net, err = gocv.ReadNetFromCaffeBytes(s.prototxt, s.data)
-	} else {
-		net, err = gocv.ReadNetFromONNXBytes(s.data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if net.Empty() {
-		net.Close()
-		return nil, errors.New("OpenCV finds no layers in it")
-	}
-	return &net, nil
+	size   image.Point
+	blob   []float32 // the input
+	shapes [][3]int  // of the last output of each image
 }
 
 func (e *openCV) layOut(size image.Point, images int) (network, error) { return e.open(size, images) }
@@ -72,10 +44,10 @@ func (e *openCV) keep() int {
 func (e *openCV) open(size image.Point, images int) (*openCVNetwork, error) {
 	n := &openCVNetwork{
 		engine: e, nets: make([]*openCVNet, 1+images), shapes: make([][3]int, images),
-		blob: gocv.NewMatWithSizes([]int{images, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F),
+		size: size, blob: make([]float32, images*inputChannels*size.Y*size.X),
 	}
 	if _, err := n.netFor(1); err != nil {
-		return nil, errors.Join(err, n.close())
+		return nil, err
 	}
 	return n, nil
 }
@@ -86,30 +58,18 @@ func (n *openCVNetwork) netFor(images int) (*openCVNet, error) {
 	if n.nets[images] != nil {
 		return n.nets[images], nil
 	}
-	net, err := n.engine.src.load()
+	net, err := n.engine.src.load(n.engine.taps, images)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.engine.useDevice(net); err != nil {
-		return nil, errors.Join(err, net.Close())
+	if n.engine.device != DeviceCPU {
+		if err := net.useCUDA(n.engine.fp16); err != nil {
+			net.close()
+			return nil, err
+		}
 	}
-	n.nets[images] = &openCVNet{net: net, forward: newForwarder(net, n.engine.taps, images)}
-	return n.nets[images], nil
-}
-
-// useDevice has net computed by the engine's device.
-func (e *openCV) useDevice(net *gocv.Net) error {
-	if e.device == DeviceCPU {
-		return nil
-	}
-	target := gocv.NetTargetCUDA
-	if e.fp16 {
-		target = gocv.NetTargetCUDAFP16
-	}
-	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
-		return err
-	}
-	return net.SetPreferableTarget(target)
+	n.nets[images] = net
+	return net, nil
 }
 
 func (e *openCV) close() error { return nil }
@@ -125,16 +85,16 @@ func (e *openCV) layers(size image.Point) (layers []Layer, err error) {
 	if err := n.run(1); err != nil {
 		return nil, err
 	}
-	return describe(n.last.net, size.Y, size.X)
+	return n.last.describe(size.Y, size.X)
 }
 
-func (n *openCVNetwork) input() ([]float32, error) { return n.blob.DataPtrFloat32() }
+func (n *openCVNetwork) input() ([]float32, error) { return n.blob, nil }
 
 func (n *openCVNetwork) run(images int) (err error) {
 	if n.last, err = n.netFor(images); err != nil {
 		return err
 	}
-	return n.last.forward.run(&n.blob)
+	return n.last.run(n.blob, n.size)
 }
 
 func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
@@ -153,7 +113,7 @@ func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, sha
 }
 
 func (n *openCVNetwork) lend(i, image int) (data []float32, shape []int, err error) {
-	made, dims, err := n.last.forward.output(i, image)
+	made, dims, err := n.last.output(i, image)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,12 +141,10 @@ func channelsLast(dst, src []float32, channels, cells int) {
 }
 
 func (n *openCVNetwork) close() error {
-	err := n.blob.Close()
 	for _, net := range n.nets {
 		if net != nil {
-			net.forward.close()
-			err = errors.Join(err, net.net.Close())
+			net.close()
 		}
 	}
-	return err
+	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"image"
 	"sync"
 
-	"gocv.io/x/gocv"
-
 	"github.com/segd/segd/features"
 )
 
@@ -35,7 +33,7 @@ type runner struct {
 	open   sync.RWMutex // held for reading while an engine is used; guards closed
 	closed bool
 
-	scalers scalers
+	scalers sync.Pool // of *scaler
 }
 
 // lut is what becomes of a byte of each channel.
@@ -60,40 +58,8 @@ type tap struct {
 
 // scaler is the memory to scale an image in.
 type scaler struct {
-	image  gocv.Mat // BGR24
-	scaled gocv.Mat // at the input's size
-	lut    lut      // of an image that is not shown as it is
-}
-
-// scalers are those that nobody uses.
-type scalers struct {
-	mu   sync.Mutex
-	free []*scaler
-}
-
-func (s *scalers) get() *scaler {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		in := s.free[n-1]
-		s.free = s.free[:n-1]
-		return in
-	}
-	return &scaler{image: gocv.NewMat(), scaled: gocv.NewMat()}
-}
-
-func (s *scalers) put(in *scaler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = append(s.free, in)
-}
-
-func (s *scalers) close() (err error) {
-	for _, in := range s.free {
-		err = errors.Join(err, in.image.Close(), in.scaled.Close())
-	}
-	s.free = nil
-	return err
+	scaled []byte // BGR24, at the input's size
+	lut    lut    // of an image that is not shown as it is
 }
 
 // prepare sets what is known of a model before an engine sees it; opt has its defaults.
@@ -161,31 +127,18 @@ func (r *runner) seeBy(c *backend, bgr []byte, width int, s shown, read func(net
 // normalise scales what is shown of the image and writes it to a network's input, plane by
 // plane; the rest of it becomes what r.outside says.
 func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) error {
-	in := r.scalers.get()
-	defer r.scalers.put(in)
+	in, ok := r.scalers.Get().(*scaler)
+	if !ok {
+		in = new(scaler)
+	}
+	defer r.scalers.Put(in)
 	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
 	if s.Size() != s.size {
-		if in.image.Cols() != s.Dx() || in.image.Rows() != s.Dy() {
-			in.image.Close()
-			in.image = gocv.NewMatWithSize(s.Dy(), s.Dx(), gocv.MatTypeCV8UC3)
-		}
-		// OpenCV keeps pointers, so it gets a copy in memory of its own.
-		own, err := in.image.DataPtrUint8()
-		if err != nil {
+		var err error
+		if in.scaled, err = resize(in.scaled[:0], pix, stride, s.Size(), s.size); err != nil {
 			return err
 		}
-		for y := range s.Dy() {
-			copy(own[3*y*s.Dx():][:3*s.Dx()], pix[y*stride:])
-		}
-		method := gocv.InterpolationLinear
-		if s.size.X <= s.Dx() && s.size.Y <= s.Dy() {
-			method = gocv.InterpolationArea
-		}
-		gocv.Resize(in.image, &in.scaled, s.size, 0, 0, method)
-		if pix, err = in.scaled.DataPtrUint8(); err != nil {
-			return err
-		}
-		stride = 3 * s.size.X
+		pix, stride = in.scaled, 3*s.size.X
 	}
 	n := s.input.X * s.input.Y
 	first, second, third := input[:n], input[n:][:n], input[2*n:][:n]
@@ -242,5 +195,5 @@ func (r *runner) close() error {
 			err = errors.Join(err, c.shut())
 		}
 	}
-	return errors.Join(err, r.scalers.close())
+	return err
 }

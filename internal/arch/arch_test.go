@@ -35,7 +35,6 @@ const (
 	cenkalti = "github.com/cenkalti/backoff/v5"
 	cobra    = "github.com/spf13/cobra"
 	digest   = "github.com/icholy/digest"
-	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	onnxrt   = "github.com/yalue/onnxruntime_go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
@@ -88,7 +87,7 @@ var plan = map[string]room{
 	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
 	"features":                {modules: []string{gonum, xcpu}, tests: []string{"internal/cores"}},
 	"features/coco":           {without: numbersOnly},
-	"features/dnn":            {internal: []string{"features", "features/coco", "internal/files"}, modules: []string{gocv, onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
+	"features/dnn":            {internal: []string{"features", "features/coco", "internal/files"}, modules: []string{onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
 	"solver":                  {internal: []string{"solver/internal/workers"}, tests: []string{"solver/kernel", "solver/loss", "solver/mrf", "solver/solvertest"}, without: numbersOnly},
 	"solver/solvertest":       {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf"}, without: numbersOnly},
 	"solver/internal/workers": {without: numbersOnly},
@@ -406,7 +405,7 @@ func TestAllowed(t *testing.T) {
 		{module, false, false},
 		{gonum + "/mat", false, true},
 		{gonum + "x/mat", false, false},
-		{gocv, false, false},
+		{nats, false, false},
 		{"go.uber.org/goleak", false, false},
 		{"go.uber.org/goleak", true, true},
 	} {

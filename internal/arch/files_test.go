@@ -23,7 +23,6 @@ var opening = map[string][]string{
 	"crypto/tls":                 {"LoadX509KeyPair"},
 	"net/http":                   {"ServeFile", "Dir"},
 	"github.com/nats-io/nats.go": {"RootCAs", "ClientCert", "UserCredentials", "NkeyOptionFromSeed"},
-	"gocv.io/x/gocv":             {"IMRead", "ReadNet", "ReadNetFromCaffe", "ReadNetFromONNX", "ReadNetFromTensorflow", "VideoCaptureFile"},
 }
 
 // openers may call them: FILE:FUNCTION, and why.

@@ -25,12 +25,11 @@ func masksProgram(t *testing.T) string {
 	return compiled(t, "masks", "-lopencv_tracking", "-lopencv_video", "-lopencv_imgproc", "-lopencv_core")
 }
 
-// compiled is the program of a file of theirs/ that wants OpenCV.
+// compiled is the program of a file of theirs/ that wants OpenCV's contributed modules.
 func compiled(t *testing.T, name string, libraries ...string) string {
 	t.Helper()
-	flags, err := exec.Command("pkg-config", "--cflags", "opencv4").Output()
-	if err != nil {
-		t.Fatal(err)
+	if _, err := os.Stat("/usr/include/opencv4/opencv2/tracking.hpp"); err != nil {
+		t.Skip("no libopencv-contrib-dev: scripts/setup peers installs it")
 	}
 	source, err := os.Open("theirs/" + name + ".cpp") // so that go test knows that it may change
 	if err != nil {
@@ -38,7 +37,7 @@ func compiled(t *testing.T, name string, libraries ...string) string {
 	}
 	defer source.Close()
 	program := filepath.Join(t.TempDir(), "peer-"+name)
-	args := append(strings.Fields(string(flags)), "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, "-x", "c++", "-")
+	args := []string{"-I/usr/include/opencv4", "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, "-x", "c++", "-"}
 	cmd := exec.Command("g++", append(args, libraries...)...)
 	cmd.Stdin = source
 	if out, err := cmd.CombinedOutput(); err != nil {
