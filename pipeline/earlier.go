@@ -23,31 +23,34 @@ func (p *picture) Scene(dst *features.Scene, plan features.Plan) error {
 // makes those of new ones.
 type remaker struct {
 	make func() (Extractor, error)
+	mu   sync.Mutex
+	idle sync.Pool // of *remaking: between annotations the garbage collector takes their memory
+}
 
-	mu      sync.Mutex
-	extract Extractor // nil before the first scene, and after one that failed
+type remaking struct {
+	extract Extractor
 	bgr     []byte
 }
 
 func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	extract := r.extract
-	r.extract = nil // what panics may be broken
-	if extract == nil {
-		var err error
-		if extract, err = r.make(); err != nil {
+	w, ok := r.idle.Get().(*remaking)
+	if !ok {
+		extract, err := r.make()
+		if err != nil {
 			return fmt.Errorf("pipeline: features: %w", err)
 		}
+		w = &remaking{extract: extract}
 	}
-	r.bgr = slices.Grow(r.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
-	if err := k.BGR(r.bgr); err != nil {
+	w.bgr = slices.Grow(w.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
+	if err := k.BGR(w.bgr); err != nil {
 		return err
 	}
 	plan.PixelAspect = k.PixelAspect
-	if err := extract.Extract(dst, r.bgr, k.Width, k.Height, plan); err != nil {
-		return err
+	if err := w.extract.Extract(dst, w.bgr, k.Width, k.Height, plan); err != nil {
+		return err // what failed may be broken
 	}
-	r.extract = extract
+	r.idle.Put(w)
 	return nil
 }

@@ -216,10 +216,10 @@ func TestPicturesAreReleased(t *testing.T) {
 
 func TestHistoryOfTheDefault(t *testing.T) {
 	for _, tt := range []struct{ history, frame, want int }{
-		{0, 100_000, 64 << 20},
+		{0, 100_000, 32 << 20},
 		{0, 2_000_000, 80_000_000},
-		{0, 3_400_000, 128 << 20},
-		{0, 100 << 20, 128 << 20},
+		{0, 3_400_000, 96 << 20},
+		{0, 100 << 20, 96 << 20},
 		{5_000_000, 3_400_000, 5_000_000},
 	} {
 		c, err := Config{History: tt.history}.withDefaults()

@@ -39,36 +39,42 @@ func newBackend(e engine, name, device string, most int, wait time.Duration) *ba
 	}
 }
 
-// take returns the model laid out for an input size, for the caller alone until put.
+// take returns the model laid out for an input size, for the caller alone until put. One that has to be laid
+// out takes the place of those which were not used for the longest, and their memory.
 func (c *backend) take(size image.Point) (n laidOut, err error) {
 	c.mu.Lock()
 	at := slices.IndexFunc(c.networks, func(n laidOut) bool { return n.size == size })
 	if at >= 0 {
 		n = c.networks[at]
 		c.networks = slices.Delete(c.networks, at, at+1)
+	} else {
+		err = c.makeRoom(size)
 	}
 	c.mu.Unlock()
-	if at < 0 {
+	if at < 0 && err == nil {
 		n.size = size
 		n.network, err = c.layOut(size, c.most)
 	}
 	return n, err
 }
 
-// put gives back what take returned. Of too many networks, those go which were not used for the
-// longest.
-func (c *backend) put(n laidOut) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.networks = slices.Insert(c.networks, 0, n)
-	pixels, keep := 0, 0
+// makeRoom closes what would be too many networks with another for an input size.
+func (c *backend) makeRoom(size image.Point) error {
+	pixels, keep := c.most*size.X*size.Y, 0
 	for ; keep < len(c.networks); keep++ {
 		size := c.networks[keep].size
-		if pixels += c.most * size.X * size.Y; pixels > c.keep() && keep > 0 {
+		if pixels += c.most * size.X * size.Y; pixels > c.keep() {
 			break
 		}
 	}
 	return c.dropFrom(keep)
+}
+
+// put gives back what take returned.
+func (c *backend) put(n laidOut) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.networks = slices.Insert(c.networks, 0, n)
 }
 
 // drop closes the networks that nobody uses.
@@ -114,19 +120,17 @@ func (c *backend) compute(size image.Point, write func(input []float32) error, r
 	if err != nil {
 		return computeError{err}
 	}
-	err = func() error {
-		input, err := n.input()
-		if err != nil {
-			return computeError{err}
-		}
-		if err := write(input); err != nil {
-			return err
-		}
-		if err := n.run(1); err != nil {
-			return computeError{err}
-		}
-		c.count(1)
-		return read(n.network, 0)
-	}()
-	return errors.Join(err, c.put(n))
+	defer c.put(n)
+	input, err := n.input()
+	if err != nil {
+		return computeError{err}
+	}
+	if err := write(input); err != nil {
+		return err
+	}
+	if err := n.run(1); err != nil {
+		return computeError{err}
+	}
+	c.count(1)
+	return read(n.network, 0)
 }

@@ -61,16 +61,14 @@ func (b *batch) enter() (image int) {
 
 // computeBatched is compute where images are batched. An image waits for others at most c.wait, and
 // for those that are being computed; whoever comes until then is in its run.
-func (c *backend) computeBatched(size image.Point, write func([]float32) error, read func(network, int) error) (err error) {
+func (c *backend) computeBatched(size image.Point, write func([]float32) error, read func(network, int) error) error {
 	b, image, err := c.join(size)
 	if err != nil {
 		return computeError{err}
 	}
 	defer func() {
 		if b.unused.Add(-1) == 0 {
-			if put := c.put(b.n); err == nil {
-				err = put
-			}
+			c.put(b.n)
 		}
 	}()
 	wrote := func() error {

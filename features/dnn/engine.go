@@ -26,8 +26,8 @@ type engine interface {
 	// they show all there is: the more it takes to lay the model out, the fewer sizes there are
 	// to be.
 	step() int
-	// keep bounds the pixels of all inputs that it stays laid out for, of all images there may be in them,
-	// beside those in use: the more it takes to lay the model out, the more. One may be larger.
+	// keep bounds the pixels of all inputs that it is laid out for, of all images there may be in them, those in
+	// use left out: the more it takes to lay the model out, the more. The last one may be larger.
 	keep() int
 	close() error
 }

@@ -70,10 +70,12 @@ type openCVNet struct {
 	net     *C.segd_net
 	names   []*C.char // of the taps
 	outputs *C.segd_outputs
-	found   []found // by image
+	// What C sees must be on the heap, so it is kept.
+	shape [4]C.int // of the input
+	found []found  // by image
 }
 
-// found is where an output is. It is kept because what C sees must be on the heap.
+// found is where an output is.
 type found struct {
 	data *C.float
 	dims [3]C.int
@@ -138,8 +140,8 @@ func (n *openCVNet) describe(height, width int) ([]Layer, error) {
 // run computes the taps of an input's images, which output then returns. Without taps it computes all
 // of the net.
 func (n *openCVNet) run(input []float32, size image.Point) error {
-	shape := [4]C.int{C.int(len(n.found)), inputChannels, C.int(size.Y), C.int(size.X)}
-	return failure(C.segd_net_forward(n.net, (*C.float)(unsafe.SliceData(input)), &shape[0], unsafe.SliceData(n.names), C.int(len(n.names)), n.outputs))
+	n.shape = [...]C.int{C.int(len(n.found)), inputChannels, C.int(size.Y), C.int(size.X)}
+	return failure(C.segd_net_forward(n.net, (*C.float)(unsafe.SliceData(input)), &n.shape[0], unsafe.SliceData(n.names), C.int(len(n.names)), n.outputs))
 }
 
 // What a tap may turn out not to be.

@@ -86,7 +86,25 @@ type onnxRuntime struct {
 
 	mu     sync.Mutex              // guards what follows
 	shapes map[inputOf][]ort.Shape // of the taps, for each input that was run
-	spare  [][]float32             // memory of networks that were closed
+	spare  []*workspace            // of networks that were closed, maxSpare at most
+}
+
+// maxSpare is for as many networks that are laid out at once.
+const maxSpare = 4
+
+// workspace is the memory of a network, for all its images. Networks of windows that grow and shrink come and
+// go, and fresh memory takes a fifth of a forward pass.
+type workspace struct {
+	in  []float32
+	out [][]float32 // of each tap
+}
+
+// atLeast returns memory of so many values or more, of any value: s if it is.
+func atLeast(s []float32, values int) []float32 {
+	if len(s) >= values {
+		return s
+	}
+	return make([]float32, values)
 }
 
 // inputOf is an input size for so many images.
@@ -257,8 +275,7 @@ func (e *onnxRuntime) close() error { return e.session.Destroy() }
 type onnxRuntimeNetwork struct {
 	engine *onnxRuntime
 	size   image.Point
-	in     []float32         // of all images; it may be longer
-	out    [][]float32       // of all images, once a run has told the shapes; they may be longer
+	memory *workspace
 	runs   []*onnxRuntimeRun // by the number of images that they take, made when they are first run
 	last   *onnxRuntimeRun   // that was run
 }
@@ -272,31 +289,17 @@ type onnxRuntimeRun struct {
 	shapes  [][]int // of out, without a copy
 }
 
-// maxSpare is how many pieces of memory wait for the next network: an input, a tap and three heads. Networks
-// of windows that grow and shrink come and go, and fresh memory takes a fifth of a forward pass.
-const maxSpare = 5
-
-// memory returns so many values or more, of any value.
-func (e *onnxRuntime) memory(values int) []float32 {
+// workspace returns one that waited, or a new one.
+func (e *onnxRuntime) workspace() *workspace {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i, s := range e.spare { // the smallest first
-		if len(s) >= values {
-			e.spare = slices.Delete(e.spare, i, i+1)
-			return s
-		}
+	n := len(e.spare)
+	if n == 0 {
+		return &workspace{out: make([][]float32, len(e.taps))}
 	}
-	return make([]float32, values)
-}
-
-// free keeps memory, or what is larger.
-func (e *onnxRuntime) free(data []float32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(e.spare, len(data), func(s []float32, n int) int { return len(s) - n })
-	if e.spare = slices.Insert(e.spare, at, data); len(e.spare) > maxSpare {
-		e.spare = slices.Delete(e.spare, 0, 1)
-	}
+	w := e.spare[n-1]
+	e.spare = e.spare[:n-1]
+	return w
 }
 
 func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
@@ -304,10 +307,9 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 	if values < 1 || size.X*size.Y > maxInput {
 		return nil, fmt.Errorf("an input of %d×%d pixels", size.X, size.Y)
 	}
-	n := &onnxRuntimeNetwork{
-		engine: e, size: size, in: e.memory(values), out: make([][]float32, len(e.taps)),
-		runs: make([]*onnxRuntimeRun, 1+images),
-	}
+	memory := e.workspace()
+	memory.in = atLeast(memory.in, values)
+	n := &onnxRuntimeNetwork{engine: e, size: size, memory: memory, runs: make([]*onnxRuntimeRun, 1+images)}
 	if _, err := n.runFor(1); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -316,16 +318,16 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 
 func (e *onnxRuntime) step() int { return sizeStep }
 
-// keep is enough for a whole picture and a few crops: a network is nothing but memory, of inputs
-// and taps 37 bytes a pixel for the embedded model. On a card networks are of several images.
+// keep is for a card, where networks are of several images. On the processor a network is nothing but memory,
+// which the next one of any size takes: of inputs and taps 37 bytes a pixel for the embedded model.
 func (e *onnxRuntime) keep() int {
 	if e.device != DeviceCPU {
 		return 1 << 22
 	}
-	return 1 << 19
+	return 0
 }
 
-func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in, nil }
+func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.memory.in, nil }
 
 // runFor returns what binds the memory for so many images, as far as shapes are known.
 func (n *onnxRuntimeNetwork) runFor(images int) (*onnxRuntimeRun, error) {
@@ -335,7 +337,7 @@ func (n *onnxRuntimeNetwork) runFor(images int) (*onnxRuntimeRun, error) {
 	r := &onnxRuntimeRun{images: images}
 	var err error
 	shape := ort.NewShape(int64(images), inputChannels, int64(n.size.Y), int64(n.size.X))
-	if r.in, err = ort.NewTensor(shape, n.in[:shape.FlattenedSize()]); err != nil {
+	if r.in, err = ort.NewTensor(shape, n.memory.in[:shape.FlattenedSize()]); err != nil {
 		return nil, err
 	}
 	n.runs[images] = r // from here on close frees it
@@ -391,7 +393,7 @@ func (n *onnxRuntimeNetwork) runFirst(r *onnxRuntimeRun) (err error) {
 		return err
 	}
 	for i, v := range made {
-		copy(n.out[i], v.(*ort.Tensor[float32]).GetData())
+		copy(n.memory.out[i], v.(*ort.Tensor[float32]).GetData())
 	}
 	n.engine.mu.Lock()
 	defer n.engine.mu.Unlock()
@@ -433,10 +435,9 @@ func (n *onnxRuntimeNetwork) outputTensor(i, images int, shape ort.Shape) (*ort.
 		}
 		values *= int(side)
 	}
-	if most := len(n.runs) - 1; len(n.out[i]) < values*most/images {
-		n.out[i] = n.engine.memory(values * most / images)
-	}
-	return ort.NewTensor(shape, n.out[i][:values])
+	out := &n.memory.out[i]
+	*out = atLeast(*out, values*(len(n.runs)-1)/images)
+	return ort.NewTensor(shape, (*out)[:values])
 }
 
 // unbind undoes bind.
@@ -472,11 +473,10 @@ func (n *onnxRuntimeNetwork) close() (err error) {
 			err = errors.Join(err, r.unbind(), r.in.Destroy())
 		}
 	}
-	for _, data := range n.out {
-		if data != nil {
-			n.engine.free(data)
-		}
+	n.engine.mu.Lock()
+	defer n.engine.mu.Unlock()
+	if len(n.engine.spare) < maxSpare {
+		n.engine.spare = append(n.engine.spare, n.memory)
 	}
-	n.engine.free(n.in)
 	return err
 }

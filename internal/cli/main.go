@@ -17,7 +17,7 @@ import (
 // garbagePercent is how much garbage may gather beside what is in use: the heap is
 // pictures and matrices, in which there is nothing to trace, so that collecting it
 // every half a minute takes 10 ms, and memory is what cameras need.
-const garbagePercent = 25
+const garbagePercent = 10
 
 // Main is what a program does: it runs the process' command line, says what went wrong, and ends the
 // process with the exit status of that.
