@@ -486,6 +486,7 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 			return err
 		}
 	}
+	dst.ReleaseMaps()
 	return nil
 }
 

@@ -1,6 +1,10 @@
 package features
 
-import "image"
+import (
+	"image"
+
+	"github.com/segd/segd/internal/buffers"
+)
 
 // Lab is CIELAB for the D65 white of sRGB: L in 0…100, a and b about −110…110.
 // It is what every colour of this package means.
@@ -83,6 +87,20 @@ type Patch struct {
 	Pixels []int16
 	// Maps are what the model saw of the patch and round it, in the model's order.
 	Maps []Map
+}
+
+// ReleaseMaps gives the memory of the maps to whoever makes maps next. Nobody may use them any more.
+func (s *Scene) ReleaseMaps() {
+	for _, p := range s.Patches[:cap(s.Patches)] {
+		releaseMaps(p.Maps)
+	}
+}
+
+func releaseMaps(maps []Map) {
+	for i := range maps {
+		buffers.Put(maps[i].Data)
+		maps[i].Data = nil
+	}
 }
 
 // Unseen is the label of a pixel that lies in no superpixel of a patch.

@@ -633,6 +633,36 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 }
 
 // One bad frame costs that frame, not the objects; frame after frame restarts.
+// The model's maps take most of a scene's memory. A scene that waits for its next frame has none.
+func TestMapsAreReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 10)
+		b.cfg.Annotation = annotate(ptr(0), 0)
+		var labelled *features.Scene
+		again := 0
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
+			labelled = s
+			return nil
+		}
+		b.onResult = func(*tracker.Result) {
+			labelled.Patches[0].Maps = []features.Map{{Data: make([]float32, 8)}}
+		}
+		b.onExtract = func(s *features.Scene, _ features.Plan) error {
+			if len(s.Patches) == 0 || len(s.Patches[0].Maps) == 0 {
+				return nil
+			}
+			if again++; s.Patches[0].Maps[0].Data != nil {
+				t.Error("a scene waited with its maps")
+			}
+			return nil
+		}
+		b.run(t.Context(), t)
+		if again == 0 {
+			t.Error("no scene was used again")
+		}
+	})
+}
+
 func TestErrors(t *testing.T) {
 	errBad := errors.New("bad picture")
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/internal/files"
 )
 
@@ -86,25 +87,6 @@ type onnxRuntime struct {
 
 	mu     sync.Mutex              // guards what follows
 	shapes map[inputOf][]ort.Shape // of the taps, for each input that was run
-	spare  []*workspace            // of networks that were closed, maxSpare at most
-}
-
-// maxSpare is for as many networks that are laid out at once.
-const maxSpare = 4
-
-// workspace is the memory of a network, for all its images. Networks of windows that grow and shrink come and
-// go, and fresh memory takes a fifth of a forward pass.
-type workspace struct {
-	in  []float32
-	out [][]float32 // of each tap
-}
-
-// atLeast returns memory of so many values or more, of any value: s if it is.
-func atLeast(s []float32, values int) []float32 {
-	if len(s) >= values {
-		return s
-	}
-	return make([]float32, values)
 }
 
 // inputOf is an input size for so many images.
@@ -275,7 +257,8 @@ func (e *onnxRuntime) close() error { return e.session.Destroy() }
 type onnxRuntimeNetwork struct {
 	engine *onnxRuntime
 	size   image.Point
-	memory *workspace
+	in     []float32         // of all images
+	out    [][]float32       // of all images, once a run has told the shapes
 	runs   []*onnxRuntimeRun // by the number of images that they take, made when they are first run
 	last   *onnxRuntimeRun   // that was run
 }
@@ -289,27 +272,15 @@ type onnxRuntimeRun struct {
 	shapes  [][]int // of out, without a copy
 }
 
-// workspace returns one that waited, or a new one.
-func (e *onnxRuntime) workspace() *workspace {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := len(e.spare)
-	if n == 0 {
-		return &workspace{out: make([][]float32, len(e.taps))}
-	}
-	w := e.spare[n-1]
-	e.spare = e.spare[:n-1]
-	return w
-}
-
 func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 	values := images * inputChannels * size.X * size.Y
 	if values < 1 || size.X*size.Y > maxInput {
 		return nil, fmt.Errorf("an input of %d×%d pixels", size.X, size.Y)
 	}
-	memory := e.workspace()
-	memory.in = atLeast(memory.in, values)
-	n := &onnxRuntimeNetwork{engine: e, size: size, memory: memory, runs: make([]*onnxRuntimeRun, 1+images)}
+	n := &onnxRuntimeNetwork{
+		engine: e, size: size, in: buffers.Get(values), out: make([][]float32, len(e.taps)),
+		runs: make([]*onnxRuntimeRun, 1+images),
+	}
 	if _, err := n.runFor(1); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -319,7 +290,7 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 func (e *onnxRuntime) step() int { return sizeStep }
 
 // keep is for a card, where networks are of several images. On the processor a network is nothing but memory,
-// which the next one of any size takes: of inputs and taps 37 bytes a pixel for the embedded model.
+// which others take afterwards: of inputs and taps 37 bytes a pixel for the embedded model.
 func (e *onnxRuntime) keep() int {
 	if e.device != DeviceCPU {
 		return 1 << 22
@@ -327,7 +298,7 @@ func (e *onnxRuntime) keep() int {
 	return 0
 }
 
-func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.memory.in, nil }
+func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in, nil }
 
 // runFor returns what binds the memory for so many images, as far as shapes are known.
 func (n *onnxRuntimeNetwork) runFor(images int) (*onnxRuntimeRun, error) {
@@ -337,7 +308,7 @@ func (n *onnxRuntimeNetwork) runFor(images int) (*onnxRuntimeRun, error) {
 	r := &onnxRuntimeRun{images: images}
 	var err error
 	shape := ort.NewShape(int64(images), inputChannels, int64(n.size.Y), int64(n.size.X))
-	if r.in, err = ort.NewTensor(shape, n.memory.in[:shape.FlattenedSize()]); err != nil {
+	if r.in, err = ort.NewTensor(shape, n.in[:shape.FlattenedSize()]); err != nil {
 		return nil, err
 	}
 	n.runs[images] = r // from here on close frees it
@@ -393,7 +364,7 @@ func (n *onnxRuntimeNetwork) runFirst(r *onnxRuntimeRun) (err error) {
 		return err
 	}
 	for i, v := range made {
-		copy(n.memory.out[i], v.(*ort.Tensor[float32]).GetData())
+		copy(n.out[i], v.(*ort.Tensor[float32]).GetData())
 	}
 	n.engine.mu.Lock()
 	defer n.engine.mu.Unlock()
@@ -435,9 +406,10 @@ func (n *onnxRuntimeNetwork) outputTensor(i, images int, shape ort.Shape) (*ort.
 		}
 		values *= int(side)
 	}
-	out := &n.memory.out[i]
-	*out = atLeast(*out, values*(len(n.runs)-1)/images)
-	return ort.NewTensor(shape, (*out)[:values])
+	if n.out[i] == nil {
+		n.out[i] = buffers.Get(values * (len(n.runs) - 1) / images)
+	}
+	return ort.NewTensor(shape, n.out[i][:values])
 }
 
 // unbind undoes bind.
@@ -454,7 +426,7 @@ func (r *onnxRuntimeRun) unbind() (err error) {
 
 func (n *onnxRuntimeNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
 	data, shape, err = n.lend(i, image) // planes have their channels last there
-	return append(dst[:0], data...), shape, err
+	return append(room(dst, len(data)), data...), shape, err
 }
 
 func (n *onnxRuntimeNetwork) lend(i, image int) (data []float32, shape []int, err error) {
@@ -473,10 +445,9 @@ func (n *onnxRuntimeNetwork) close() (err error) {
 			err = errors.Join(err, r.unbind(), r.in.Destroy())
 		}
 	}
-	n.engine.mu.Lock()
-	defer n.engine.mu.Unlock()
-	if len(n.engine.spare) < maxSpare {
-		n.engine.spare = append(n.engine.spare, n.memory)
+	for _, out := range n.out {
+		buffers.Put(out)
 	}
+	buffers.Put(n.in)
 	return err
 }

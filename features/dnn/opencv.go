@@ -3,7 +3,6 @@ package dnn
 import (
 	"errors"
 	"image"
-	"slices"
 )
 
 // openCV computes a model with OpenCV's DNN module.
@@ -103,11 +102,11 @@ func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, sha
 		return nil, nil, err
 	}
 	if len(shape) < 3 || !n.engine.taps[i].planes {
-		return append(dst[:0], made...), shape, nil
+		return append(room(dst, len(made)), made...), shape, nil
 	}
 	channels, height, width := shape[0], shape[1], shape[2]
 	n.shapes[image] = [3]int{height, width, channels}
-	data = slices.Grow(dst[:0], len(made))[:len(made)]
+	data = room(dst, len(made))[:len(made)]
 	channelsLast(data, made, channels, height*width)
 	return data, shape, nil
 }
