@@ -77,9 +77,9 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen takes the port, of TCP first: for port 0 that says which it is.
+// listen takes the port.
 func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
-	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+	listener, conn, err := listenBoth(netip.AddrPortFrom(ip, port), net.ListenTCP)
 	if err != nil {
 		return explainListen(s.cfg.Addr, err)
 	}
@@ -88,7 +88,7 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 		Listener: netutil.LimitListener(listener, maxTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
 		WriteBufferSize: tcpWriteBuffer, FirstStunBindTimeout: firstWord, AliveDurationForConnFromStun: firstWord,
 	})
-	if ip.IsUnspecified() {
+	if conn == nil {
 		networks := []ice.NetworkType{ice.NetworkTypeUDP4}
 		if ip.Is6() {
 			networks = append(networks, ice.NetworkTypeUDP6)
@@ -100,13 +100,35 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 		}
 		return nil
 	}
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, uint16(s.port))))
-	if err != nil {
-		return explainListen(s.cfg.Addr, err)
-	}
 	_ = conn.SetReadBuffer(readBuffer) // a smaller one works too
 	s.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Logger: log.NewLogger("udp")})
 	return nil
+}
+
+// anyPortTries bounds the ports that are tried for port 0.
+const anyPortTries = 8
+
+// listenBoth takes the port, of TCP first: for port 0 that says which it is. Somebody else may have that one over UDP; then
+// another is tried. On every interface, UDP is left to the caller: conn is nil.
+func listenBoth(
+	addr netip.AddrPort, listenTCP func(network string, addr *net.TCPAddr) (*net.TCPListener, error),
+) (listener *net.TCPListener, conn *net.UDPConn, err error) {
+	for range anyPortTries {
+		listener, err = listenTCP("tcp", net.TCPAddrFromAddrPort(addr))
+		if err != nil || addr.Addr().IsUnspecified() {
+			return listener, nil, err
+		}
+		port := listener.Addr().(*net.TCPAddr).AddrPort().Port()
+		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr.Addr(), port)))
+		if err == nil {
+			return listener, conn, nil
+		}
+		err = errors.Join(err, listener.Close())
+		if addr.Port() != 0 || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, nil, err
 }
 
 func explainListen(addr string, err error) error {
