@@ -17,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v3"
 	"golang.org/x/net/netutil"
 
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/restream"
 )
 
@@ -81,7 +82,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 	listener, conn, err := listenBoth(netip.AddrPortFrom(ip, port), net.ListenTCP)
 	if err != nil {
-		return explainListen(s.cfg.Addr, err)
+		return listen.Explain("whip", "whip.addr", s.cfg.Addr, err)
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	s.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
@@ -96,7 +97,7 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 		s.udp, err = ice.NewMultiUDPMuxFromPort(s.port, ice.UDPMuxFromPortWithLoopback(), ice.UDPMuxFromPortWithNetworks(networks...),
 			ice.UDPMuxFromPortWithReadBufferSize(readBuffer), ice.UDPMuxFromPortWithLogger(log.NewLogger("udp")))
 		if err != nil {
-			return explainListen(s.cfg.Addr, err)
+			return listen.Explain("whip", "whip.addr", s.cfg.Addr, err)
 		}
 		return nil
 	}
@@ -129,16 +130,6 @@ func listenBoth(
 		}
 	}
 	return nil, nil, err
-}
-
-func explainListen(addr string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("whip: %s is already in use, over TCP or UDP: another segd or another program listens there; accepts: another whip.addr (%w)", addr, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("whip: %s is not an address of this machine; accepts: another whip.addr (%w)", addr, err)
-	}
-	return fmt.Errorf("whip: listening on %s: %w; accepts: another whip.addr", addr, err)
 }
 
 // build makes what connections are made of.
