@@ -120,7 +120,7 @@ var plan = map[string]room{
 	"internal/cores":          {without: numbersOnly},
 	"internal/dataset":        {internal: []string{"annotation", "bus", "bus/segdv1", "ingest/codec", "internal/draw", "internal/files", "internal/record", "mask"}, modules: []string{protobuf, yaml}},
 	"internal/draw":           {internal: []string{"bus/segdv1", "mask"}},
-	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/measure/crowd", "internal/pause", "internal/resident"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
+	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/measure/crowd", "internal/pause", "internal/resident"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}, tests: []string{"internal/cli/clitest", "internal/waitfor"}},
 	"internal/measure/crowd":  {internal: []string{"ingest/codec", "mask"}, tests: []string{"demo", "features", "features/dnn"}},
 	"internal/record":         {internal: []string{"ingest/codec"}},
 	"internal/resident":       {},
