@@ -2,15 +2,19 @@ package clients
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -61,6 +65,105 @@ func TestSchemas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So are the types beside them, which editors and checkers read: each message with its fields, each enum with its values.
+func TestTypes(t *testing.T) {
+	messages, typed, values := map[string][]string{}, map[string][]string{}, []string(nil)
+	file := segdv1.File_bus_segdv1_segd_proto
+	for i := range file.Messages().Len() {
+		m := file.Messages().Get(i)
+		name := string(m.Name())
+		messages[name], typed[name] = []string{}, []string{}
+		for k := range m.Fields().Len() {
+			f := m.Fields().Get(k)
+			if f.Name() != "class" { // a keyword of Python, which getattr reads
+				messages[name] = append(messages[name], string(f.Name()))
+			}
+			typed[name] = append(typed[name], fmt.Sprintf("%s %s = %d", typeOf(f), f.Name(), f.Number()))
+		}
+		slices.Sort(messages[name])
+		slices.Sort(typed[name])
+	}
+	for i := range file.Enums().Len() {
+		all := file.Enums().Get(i)
+		for k := range all.Values().Len() {
+			values = append(values, fmt.Sprintf("%s %s = %d", all.Name(), all.Values().Get(k).Name(), all.Values().Get(k).Number()))
+		}
+	}
+	slices.Sort(values)
+
+	text, err := os.ReadFile("python/src/segd/segd_pb2.pyi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, constants := map[string][]string{}, []string(nil)
+	for _, m := range regexp.MustCompile(`(?m)^class (\w+)\(_message\.Message\):\n    __slots__ = \[(.*)\]`).FindAllStringSubmatch(string(text), -1) {
+		python[m[1]] = regexp.MustCompile(`\w+`).FindAllString(m[2], -1)
+		slices.Sort(python[m[1]])
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+): (\w+)$`).FindAllStringSubmatch(string(text), -1) {
+		constants = append(constants, m[2]+" "+m[1])
+	}
+	named := make([]string, len(values))
+	for i, v := range values {
+		named[i], _, _ = strings.Cut(v, " = ")
+	}
+	slices.Sort(named)
+	slices.Sort(constants)
+	if diff := cmp.Diff(messages, python, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("segd_pb2.pyi has other messages; run make generate:\n%s", diff)
+	}
+	if diff := cmp.Diff(named, constants); diff != "" {
+		t.Errorf("segd_pb2.pyi has other values; run make generate:\n%s", diff)
+	}
+
+	if text, err = os.ReadFile("js/src/segd_pb.d.ts"); err != nil {
+		t.Fatal(err)
+	}
+	js, numbered, in := map[string][]string{}, []string(nil), ""
+	for _, m := range regexp.MustCompile(`@generated from (field|enum value): (.*?);?\n|@generated from (message|enum) segd\.v1\.(\w+)\n`).FindAllStringSubmatch(string(text), -1) {
+		switch {
+		case m[3] == "message":
+			in, js[m[4]] = m[4], []string{}
+		case m[3] == "enum":
+			in = m[4]
+		case m[1] == "field":
+			js[in] = append(js[in], m[2])
+		case m[1] == "enum value":
+			numbered = append(numbered, in+" "+m[2])
+		}
+	}
+	for _, fields := range js {
+		slices.Sort(fields)
+	}
+	slices.Sort(numbered)
+	if diff := cmp.Diff(typed, js, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("segd_pb.d.ts has other messages; run make generate:\n%s", diff)
+	}
+	if diff := cmp.Diff(values, numbered); diff != "" {
+		t.Errorf("segd_pb.d.ts has other values; run make generate:\n%s", diff)
+	}
+}
+
+// typeOf is a field's type as segd.proto has it.
+func typeOf(f protoreflect.FieldDescriptor) string {
+	name := f.Kind().String()
+	switch {
+	case f.IsMap():
+		return fmt.Sprintf("map<%s, %s>", typeOf(f.MapKey()), typeOf(f.MapValue()))
+	case f.Message() != nil:
+		name = string(f.Message().FullName())
+	case f.Enum() != nil:
+		name = string(f.Enum().FullName())
+	}
+	switch {
+	case f.IsList():
+		return "repeated " + name
+	case f.HasOptionalKeyword():
+		return "optional " + name
+	}
+	return name
 }
 
 // decode64 reads base64, whose padding may be left out.

@@ -477,7 +477,7 @@ func TestOrders(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ camera, to, want string }{
-		{"c000", "a", "gpu"}, {"nosuch", "a", "nosuch"}, {camera, "nosuch", `"a" "b" "c"`}, {"c001", "b", "near"},
+		{"c000", "a", "gpu"}, {"nosuch", "a", `unknown camera "nosuch"`}, {camera, "nosuch", `"a" "b" "c"`}, {"c001", "b", "near"},
 	} {
 		if err := a.Move(ctx, tc.camera, tc.to); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("moving %s to %s: %v; want %s named", tc.camera, tc.to, err, tc.want)

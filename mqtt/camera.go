@@ -127,6 +127,9 @@ func (p *Publisher) describe(now Camera) *camera {
 	if p.cfg.Thumbnail != nil {
 		c.retained[c.at+topicSnapshot] = true
 	}
+	if before == nil && now.Hides != "" || before != nil && before.Hides != now.Hides {
+		p.set(c.at+topicSnapshot, nil) // it may show what is hidden now; so may one of the run before
+	}
 	c.retained[c.at+topicState] = true
 	p.showState(c)
 	for n := range c.counters() {

@@ -69,6 +69,8 @@ type Camera struct {
 	Fault string
 	// Switches says that Config.Set can change it.
 	Switches bool
+	// Hides tells one way to hide something of its pictures from another; empty: nothing is hidden.
+	Hides string
 }
 
 // New returns a Publisher for Run. It reports every fault of cfg at once; nothing is dialled.

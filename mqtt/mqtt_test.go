@@ -372,6 +372,34 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// A snapshot from before something of it was hidden, or hidden otherwise, is deleted: also one that a run before left.
+func TestSnapshotsHide(t *testing.T) {
+	const snapshot = gateAt + "/snapshot"
+	s := &site{picture: []byte("jpeg")}
+	s.set(gate)
+	p, b := run(t, s)
+	p.Event(event("gate", appeared, ""))
+	b.holds(snapshot, "jpega")
+	calm := gate
+	calm.Zones = nil
+	s.set(calm) // which changes nothing of pictures
+	b.lacks(gateAt + "/zone")
+	b.holds(snapshot, "jpega")
+	hidden := calm
+	hidden.Hides = "persons"
+	s.set(hidden)
+	b.lacks(snapshot)
+	p.Event(event("gate", entered, ""))
+	b.holds(snapshot, "jpega")
+
+	yard := Camera{Name: "yard", Here: true, Hides: "persons"}
+	b.publish("segd/home/camera/yard/snapshot", "of a run before", true)
+	b.holds("segd/home/camera/yard/snapshot", "of a run before")
+	s.set(hidden, yard)
+	b.lacks("camera/yard/snapshot")
+	b.holds(snapshot, "jpega")
+}
+
 func TestCommands(t *testing.T) {
 	s := &site{}
 	s.set(gate)

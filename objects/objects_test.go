@@ -125,6 +125,18 @@ func TestEventsWait(t *testing.T) {
 	may = true
 	step("1 occluded", frame(25, hidden(1)))
 	step("1 back", frame(26, seen(1)))
+
+	// Once it was told, and when the stages end, it waits no more: the next change is asked for anew.
+	may, asked = false, nil
+	step("", frame(30, hidden(1)))
+	may = true
+	step("1 occluded", frame(31, hidden(1)))
+	may = false
+	step("", frame(32, seen(1)))
+	step("1 lost", Lose{}, frame(33, seen(1)))
+	if !slices.Equal(asked, []bool{true, false, true, true}) {
+		t.Errorf("asked %v; want it to be asked for anew after it was told and after the stages ended", asked)
+	}
 }
 
 // Whose an object is, and its track.

@@ -92,6 +92,7 @@ type recorder struct {
 	statuses []*segdv1.Status
 	viewed   []uint64
 	pictures map[uint64]uint32      // of those viewed, a sum
+	thumbs   map[string]bool        // that were made
 	refuse   func(seq uint64) error // of PublishMask; may be nil
 }
 
@@ -150,8 +151,18 @@ func thumbnailOf(m *segdv1.MaskFrame, picture uint32, object uint32) string {
 	return fmt.Sprintf("%d-%d-%d", m.Sequence, picture, object)
 }
 
-func (r *recorder) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (string, int) {
-	return thumbnailOf(m, crc32.ChecksumIEEE(p.BGR(false)), object), 0
+func (r *recorder) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (path string, made, removed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path = thumbnailOf(m, crc32.ChecksumIEEE(p.BGR(false)), object)
+	if !r.thumbs[path] {
+		made = 1
+	}
+	if r.thumbs == nil {
+		r.thumbs = map[string]bool{}
+	}
+	r.thumbs[path] = true
+	return path, made, 0
 }
 
 func (r *recorder) Status(s *segdv1.Status) { r.check(s) }

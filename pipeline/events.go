@@ -116,9 +116,9 @@ func (c *Camera) tell() {
 			picture = privacy.NewPicture(n.picture.Pix, n.cover, &hidden)
 		}
 		// Nobody else has this field before the event is queued itself.
-		path, removed := "", 0
+		path, made, removed := "", 0, 0
 		err := guard.Call(func() error {
-			path, removed = c.cfg.Viewer.Thumbnail(n.masks, picture, n.event.ObjectId)
+			path, made, removed = c.cfg.Viewer.Thumbnail(n.masks, picture, n.event.ObjectId)
 			return nil
 		})
 		if err != nil {
@@ -126,9 +126,9 @@ func (c *Camera) tell() {
 		}
 		n.event.Thumbnail = path
 		n.picture.Release()
-		made, leftOut := 1, 0
+		leftOut := 0
 		if path == "" {
-			made, leftOut = 0, 1
+			leftOut = 1
 		}
 		c.cfg.Meter.Thumbnails(made, removed, leftOut)
 	}

@@ -73,9 +73,9 @@ type Publisher interface {
 // the call only. It is called from several goroutines and must not block.
 type Viewer interface {
 	Publish(*segdv1.MaskFrame, *privacy.Picture)
-	// Thumbnail keeps a small picture of an object, in place of so many older ones, and returns its path; empty: there is
-	// none. It may take some time.
-	Thumbnail(masks *segdv1.MaskFrame, picture *privacy.Picture, object uint32) (path string, removed int)
+	// Thumbnail keeps a small picture of an object, and returns its path, empty if there is none, and how many it made (none
+	// if it is there already) and removed for it. It may take some time.
+	Thumbnail(masks *segdv1.MaskFrame, picture *privacy.Picture, object uint32) (path string, made, removed int)
 	Event(*segdv1.Event)
 	Status(*segdv1.Status)
 }
@@ -161,7 +161,9 @@ func (nopViewer) Publish(*segdv1.MaskFrame, *privacy.Picture) {}
 func (nopViewer) Event(*segdv1.Event)                         {}
 func (nopViewer) Status(*segdv1.Status)                       {}
 
-func (nopViewer) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int) { return "", 0 }
+func (nopViewer) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int, int) {
+	return "", 0, 0
+}
 
 func (nopMeter) Published(time.Duration)   {}
 func (nopMeter) Dropped(Stage)             {}

@@ -50,7 +50,7 @@ func (s *spectator) Publish(m *segdv1.MaskFrame, p *privacy.Picture) {
 }
 
 // Thumbnail counts as a picture.
-func (s *spectator) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (string, int) {
+func (s *spectator) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (string, int, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.thumbnails++; red(p.BGR(false)) > 0 {

@@ -85,6 +85,9 @@ func TestThumbnailsWait(t *testing.T) {
 		}
 		close(bus.release)
 		running.Wait()
+		if n := meter.made.Load(); n != maxPictured {
+			t.Errorf("%d are made; want one of each frame, of which there are %d", n, maxPictured)
+		}
 		b.rec.mu.Lock()
 		defer b.rec.mu.Unlock()
 		var renamed []bool
@@ -105,7 +108,7 @@ func TestThumbnailsWait(t *testing.T) {
 // broken is a viewer that panics when it makes a thumbnail.
 type broken struct{ *recorder }
 
-func (broken) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int) {
+func (broken) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string, int, int) {
 	panic("no picture")
 }
 

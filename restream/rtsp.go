@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/listen"
 )
 
 const (
@@ -70,7 +70,7 @@ type RTSP struct {
 func Listen(cfg RTSPConfig, streams *Streams) (*RTSP, error) {
 	listens, err := net.Listen("tcp", cfg.Addr)
 	if err != nil {
-		return nil, explainListen(cfg.Addr, err)
+		return nil, listen.Explain("restream", "rtsp.addr", cfg.Addr, err)
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Elsewhere == nil {
@@ -104,18 +104,6 @@ func (s *RTSP) Start() error {
 	close(s.ready)
 	s.cfg.Logger.Info("the cameras are served by RTSP", "url", "rtsp://"+s.Addr().String()+"/CAMERA", "and", "CAMERA/"+Overlay)
 	return nil
-}
-
-func explainListen(addr string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("restream: %s is already in use: another segd or another program listens there; accepts: another rtsp.addr (%w)", addr, err)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("restream: %s needs a right segd does not have; accepts: an rtsp.addr with a port above 1023 (%w)", addr, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("restream: %s is not an address of this machine; accepts: another rtsp.addr (%w)", addr, err)
-	}
-	return fmt.Errorf("restream: listening on %s: %w; accepts: another rtsp.addr", addr, err)
 }
 
 // listener goes on when a connection cannot be taken, where gortsplib would end, and has connections be closed that never

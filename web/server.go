@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/keypair"
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/privacy"
 )
@@ -148,22 +148,10 @@ func (s *Server) listen(ctx context.Context) error {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Addr)
 	if err != nil {
-		return explainListen(s.cfg.Addr, err)
+		return listen.Explain("web", "http.addr", s.cfg.Addr, err)
 	}
 	s.listener = listener
 	return nil
-}
-
-func explainListen(addr string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("web: %s is already in use: another segd or another program listens there; accepts: another http.addr (%w)", addr, err)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("web: %s needs a right segd does not have; accepts: an http.addr with a port above 1023 (%w)", addr, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("web: %s is not an address of this machine; accepts: another http.addr (%w)", addr, err)
-	}
-	return fmt.Errorf("web: listening on %s: %w; accepts: another http.addr", addr, err)
 }
 
 // URL returns where the page is: with the port in use once listening, before

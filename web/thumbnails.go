@@ -12,23 +12,23 @@ import (
 
 const thumbnailsPath = cameraPath + "/thumbnails"
 
-// Thumbnail keeps a small picture of an object in a frame, as a viewer may see it, in place of so many older
-// ones, and returns the path at which it is served; empty if there is none.
-func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (at string, removed int) {
+// Thumbnail keeps a small picture of an object in a frame, as a viewer may see it, and returns the path at which it is
+// served, empty if there is none, and how many it made and removed for it.
+func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (at string, made, removed int) {
 	c := s.known(m.GetCamera())
 	if c == nil {
-		return "", 0
+		return "", 0, 0
 	}
 	name := thumbnail.Name(m, object)
 	if c.thumbnails.Get(name) == nil { // the object may have several events in one frame
 		picture, err := thumbnail.Make(m, p.BGR(false), object, s.cfg.JPEGQuality)
 		if err != nil {
 			c.fault(err)
-			return "", 0
+			return "", 0, 0
 		}
-		removed = c.thumbnails.Add(name, picture)
+		made, removed = 1, c.thumbnails.Add(name, picture)
 	}
-	return fmt.Sprintf("%s/cameras/%s/thumbnails/%s", apiRoot, c.name, name), removed
+	return fmt.Sprintf("%s/cameras/%s/thumbnails/%s", apiRoot, c.name, name), made, removed
 }
 
 // ForgetThumbnails removes those of a camera that begins anew: they may show what it is to hide now.

@@ -22,10 +22,10 @@ func TestThumbnails(t *testing.T) {
 		return m, bgr
 	}
 	m, bgr := frame(1)
-	at, removed := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
-	again, _ := s.Thumbnail(m, nil, 1) // of another event of the frame: it is there
-	if at != "/api/v1/cameras/gate/thumbnails/0-1-1.jpg" || again != at || removed != 0 {
-		t.Fatalf("%q and %q, %d removed", at, again, removed)
+	at, made, removed := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
+	again, more, _ := s.Thumbnail(m, nil, 1) // of another event of the frame: it is there
+	if at != "/api/v1/cameras/gate/thumbnails/0-1-1.jpg" || again != at || made != 1 || more != 0 || removed != 0 {
+		t.Fatalf("%q and %q, %d and %d made, %d removed", at, again, made, more, removed)
 	}
 	header := http.Header{"Authorization": {"Bearer " + testToken + "-viewer"}}
 	resp, body := get(t, h.URL+at, header)
@@ -42,7 +42,7 @@ func TestThumbnails(t *testing.T) {
 	}
 	for seq := range uint64(thumbnail.MaxKept) {
 		m, bgr := frame(seq + 2)
-		if _, n := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1); n > 0 {
+		if _, _, n := s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1); n > 0 {
 			removed += n
 		}
 	}
@@ -55,7 +55,7 @@ func TestThumbnails(t *testing.T) {
 		t.Error("there is one that is kept no longer")
 	}
 	m, bgr = frame(7)
-	at, _ = s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
+	at, _, _ = s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
 	ev = &segdv1.Event{Camera: "gate", Thumbnail: at}
 	there := s.ThumbnailOf(ev) != nil
 	s.ForgetThumbnails("gate")
@@ -64,7 +64,7 @@ func TestThumbnails(t *testing.T) {
 		t.Errorf("there was one: %v; it is still there when the camera begins anew", there)
 	}
 	for _, m := range []*segdv1.MaskFrame{{Camera: "nobody"}, m} {
-		if at, _ := s.Thumbnail(m, privacy.NewPicture(bgr[1:], nil, nil), 2); at != "" {
+		if at, _, _ := s.Thumbnail(m, privacy.NewPicture(bgr[1:], nil, nil), 2); at != "" {
 			t.Errorf("%q of what has none", at)
 		}
 	}

@@ -77,6 +77,8 @@ func TestBadInput(t *testing.T) {
 		{name: "bench: no size", args: []string{"bench", "pipeline", "--size", "8x8 "}, status: 2, want: []string{`"8x8 "`, "even numbers"}},
 		{name: "bench: objects", args: []string{"bench", "pipeline", "--objects", "31"}, status: 2, want: []string{"--objects 31", "0 to 30"}},
 		{name: "bench: rate", args: []string{"bench", "pipeline", "--fps", "0"}, status: 2, want: []string{"--fps 0", "1 to 120"}},
+		{name: "bench: what is added", args: []string{"bench", "pipeline", "--for", "1s", "--size", "64x64", "--add", clitest.File(t, "add.yaml", "mqtt:\n  ulr: x\n")},
+			status: 2, want: []string{"add.yaml:2", "ulr"}},
 		{name: "bench: engine", args: []string{"bench", "pipeline", "--engine", "steam"}, status: 2, want: []string{`engine "steam"`, "auto, opencv or onnxruntime"}},
 		{name: "bench: transport", args: []string{"bench", "ingest", "--transport", "smoke"}, status: 2, want: []string{`"smoke"`, "tcp, udp, auto"}},
 		{name: "overlays of a subject", args: []string{"watch", "segd.v1.>", "--save", t.TempDir()}, status: 2, want: []string{"segd.v1.>"}},

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // Cameras of another process are received and measured; the JSON has the
@@ -60,17 +63,27 @@ func TestBenchPipeline(t *testing.T) {
 		} `json:"latency_ms"`
 		Stages    map[string]float64 `json:"stages_ms"`
 		CPU       float64            `json:"cpu_percent"`
+		CoreMS    float64            `json:"core_ms"`
 		RSS       float64            `json:"rss_mb"`
 		Allocs    float64            `json:"allocs_per_frame"`
 		Batch     float64            `json:"images_per_run"`
 		Failures  float64            `json:"device_failures"`
 		Reference float64            `json:"reference_ms"`
 	}
+	posted := make(chan struct{}, 1) // by what is configured besides
+	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case posted <- struct{}{}:
+		default:
+		}
+	}))
+	defer hook.Close()
+	add := clitest.File(t, "add.yaml", "webhooks: [{name: test, url: '"+hook.URL+"'}]")
 	var r report
 	var c *clitest.Command
 	var missing []string
 	for seconds := 1; ; seconds *= 4 { // for longer where a machine does not do in a second what is to be measured
-		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--for", fmt.Sprintf("%ds", seconds), "--json")
+		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--add", add, "--beside", "echo beside $SEGD_HTTP_URL; exec sleep 1000", "--for", fmt.Sprintf("%ds", seconds), "--json")
 		if err := c.Wait(t); err != nil {
 			if seconds < 60 && strings.Contains(err.Error(), "no frame was published") {
 				continue
@@ -93,8 +106,12 @@ func TestBenchPipeline(t *testing.T) {
 		}
 	}
 	if r.Cameras != 2 || !(r.FPS > 0) || r.Dropped < 0 || r.Dropped > 100 || !(r.Latency.P50 > 0) || r.Latency.P95 < r.Latency.P50 || r.Latency.P99 < r.Latency.P95 ||
-		!(r.CPU > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Batch >= 1 && r.Batch <= 2) || r.Failures != 0 || !(r.Reference > 0) {
+		!(r.CPU > 0) || !(r.CoreMS > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Batch >= 1 && r.Batch <= 2) || r.Failures != 0 || !(r.Reference > 0) {
 		t.Errorf("%s", c.Out.String())
+	}
+	waitfor.Next(t, "an event at the webhook", posted)
+	if !strings.Contains(c.Err.String(), "beside http://127.0.0.1:") {
+		t.Errorf("what runs beside is not told where segd is:\n%s", c.Err.String())
 	}
 	if len(missing) > 0 {
 		t.Errorf("no stages %q in %v", missing, r.Stages)

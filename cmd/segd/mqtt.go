@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -88,12 +90,22 @@ func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 		s := d.box.member.Status()
 		idle = s.Plan == s.Box
 	}
-	return mqttList(declared, d.cameras.Settings().Cameras, d.set, idle), d.cameras.Complete()
+	return mqttList(declared, d.cameras.Settings().Cameras, d.cfg.PrivacyOf, d.set, idle), d.cameras.Complete()
+}
+
+// hides is mqtt.Camera's.
+func hides(cam config.Camera, p config.Privacy) string {
+	if len(p.Blur)+len(p.Fill)+len(cam.Ignore) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("blur %q, fill %q, except %q, margin %s, ignore %v", p.Blur, p.Fill, p.Except, cmp.Or(p.Margin, config.DefaultPrivacyMargin), cam.Ignore)
 }
 
 // mqttList is what a broker is told of the declared cameras, whose settings, if they run on any box, are among those
 // given. Of those that do not run this box tells only where idle.
-func mqttList(declared []web.Declared, settings []config.Camera, here *set.Set[*pipeline.Camera], idle bool) (list []mqtt.Camera) {
+func mqttList(
+	declared []web.Declared, settings []config.Camera, privacyOf func(config.Camera) config.Privacy, here *set.Set[*pipeline.Camera], idle bool,
+) (list []mqtt.Camera) {
 	known := make(map[string]config.Camera, len(settings))
 	for _, cam := range settings {
 		known[cam.Name] = cam
@@ -106,6 +118,7 @@ func mqttList(declared []web.Declared, settings []config.Camera, here *set.Set[*
 		c := mqtt.Camera{
 			Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == web.SourceAdded,
 			Here: idle && (one.Paused || one.Fault != ""), Classes: cam.Detect.Classes, Detect: cam.Detect.On(),
+			Hides: hides(cam, privacyOf(cam)),
 		}
 		zones := cam.Zones
 		if runs, err := here.Camera(one.Name); err == nil {

@@ -23,16 +23,16 @@ func TestMQTTCameras(t *testing.T) {
 	none := set.New[*pipeline.Camera]()
 	declared := []web.Declared{
 		{Name: "gate", Source: web.SourceFile},
-		{Name: "attic", Source: web.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "zones": [{"name": "door"}]}`)},
+		{Name: "attic", Source: web.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "privacy": {"fill": ["car"]}, "zones": [{"name": "door"}]}`)},
 		{Name: "loft", Source: web.SourceAdded, Fault: "it cannot be read"},
 	}
 	for _, idle := range []bool{true, false} {
 		want := []mqtt.Camera{
 			{Name: "gate", Classes: []string{"person"}, Zones: []string{"yard"}, Detect: true},
-			{Name: "attic", Here: idle, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
+			{Name: "attic", Hides: `blur [], fill ["car"], except "", margin 10%, ignore []`, Here: idle, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
 			{Name: "loft", Here: idle, Fault: "it cannot be read", Switches: true},
 		}
-		if list := mqttList(declared, cfg.Cameras, none, idle); !reflect.DeepEqual(list, want) {
+		if list := mqttList(declared, cfg.Cameras, cfg.PrivacyOf, none, idle); !reflect.DeepEqual(list, want) {
 			t.Errorf("%+v; want %+v", list, want)
 		}
 	}

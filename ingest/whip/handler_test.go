@@ -1,10 +1,14 @@
 package whip
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pion/sdp/v3"
@@ -196,6 +200,48 @@ func TestConfig(t *testing.T) {
 	defer s.Close()
 	if _, err := New(Config{Addr: s.udp.GetListenAddresses()[0].String()}); err == nil || !strings.Contains(err.Error(), "already in use") {
 		t.Errorf("second server on the port: %v", err)
+	}
+}
+
+// The port that TCP got for port 0 may be somebody else's over UDP; then there is another. One that was asked for is refused.
+func TestPortTakenOverUDP(t *testing.T) {
+	other, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	taken := other.LocalAddr().(*net.UDPAddr).AddrPort()
+	for _, tc := range []struct {
+		name  string
+		port  uint16
+		after int // so many tries get another port
+		tries int
+		wrong bool
+	}{
+		{"another", 0, 1, 2, false},
+		{"none", 0, anyPortTries, anyPortTries, true},
+		{"named", taken.Port(), anyPortTries, 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tries := 0
+			listener, conn, err := listenBoth(netip.AddrPortFrom(taken.Addr(), tc.port), func(network string, addr *net.TCPAddr) (*net.TCPListener, error) {
+				if tries++; tries <= tc.after {
+					addr = net.TCPAddrFromAddrPort(taken)
+				}
+				return net.ListenTCP(network, addr)
+			})
+			if tries != tc.tries || (err != nil) != tc.wrong || tc.wrong && !errors.Is(err, syscall.EADDRINUSE) {
+				t.Fatalf("%d tries, %v", tries, err)
+			}
+			if err != nil {
+				return
+			}
+			defer listener.Close()
+			defer conn.Close()
+			if a, b := listener.Addr().(*net.TCPAddr).AddrPort(), conn.LocalAddr().(*net.UDPAddr).AddrPort(); a != b || a == taken {
+				t.Errorf("TCP at %v, UDP at %v; taken was %v", a, b, taken)
+			}
+		})
 	}
 }
 

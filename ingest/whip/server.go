@@ -17,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v3"
 	"golang.org/x/net/netutil"
 
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/restream"
 )
 
@@ -77,18 +78,18 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen takes the port, of TCP first: for port 0 that says which it is.
+// listen takes the port.
 func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
-	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+	listener, conn, err := listenBoth(netip.AddrPortFrom(ip, port), net.ListenTCP)
 	if err != nil {
-		return explainListen(s.cfg.Addr, err)
+		return listen.Explain("whip", "whip.addr", s.cfg.Addr, err)
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	s.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
 		Listener: netutil.LimitListener(listener, maxTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
 		WriteBufferSize: tcpWriteBuffer, FirstStunBindTimeout: firstWord, AliveDurationForConnFromStun: firstWord,
 	})
-	if ip.IsUnspecified() {
+	if conn == nil {
 		networks := []ice.NetworkType{ice.NetworkTypeUDP4}
 		if ip.Is6() {
 			networks = append(networks, ice.NetworkTypeUDP6)
@@ -96,27 +97,39 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 		s.udp, err = ice.NewMultiUDPMuxFromPort(s.port, ice.UDPMuxFromPortWithLoopback(), ice.UDPMuxFromPortWithNetworks(networks...),
 			ice.UDPMuxFromPortWithReadBufferSize(readBuffer), ice.UDPMuxFromPortWithLogger(log.NewLogger("udp")))
 		if err != nil {
-			return explainListen(s.cfg.Addr, err)
+			return listen.Explain("whip", "whip.addr", s.cfg.Addr, err)
 		}
 		return nil
-	}
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, uint16(s.port))))
-	if err != nil {
-		return explainListen(s.cfg.Addr, err)
 	}
 	_ = conn.SetReadBuffer(readBuffer) // a smaller one works too
 	s.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Logger: log.NewLogger("udp")})
 	return nil
 }
 
-func explainListen(addr string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("whip: %s is already in use, over TCP or UDP: another segd or another program listens there; accepts: another whip.addr (%w)", addr, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("whip: %s is not an address of this machine; accepts: another whip.addr (%w)", addr, err)
+// anyPortTries bounds the ports that are tried for port 0.
+const anyPortTries = 8
+
+// listenBoth takes the port, of TCP first: for port 0 that says which it is. Somebody else may have that one over UDP; then
+// another is tried. On every interface, UDP is left to the caller: conn is nil.
+func listenBoth(
+	addr netip.AddrPort, listenTCP func(network string, addr *net.TCPAddr) (*net.TCPListener, error),
+) (listener *net.TCPListener, conn *net.UDPConn, err error) {
+	for range anyPortTries {
+		listener, err = listenTCP("tcp", net.TCPAddrFromAddrPort(addr))
+		if err != nil || addr.Addr().IsUnspecified() {
+			return listener, nil, err
+		}
+		port := listener.Addr().(*net.TCPAddr).AddrPort().Port()
+		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr.Addr(), port)))
+		if err == nil {
+			return listener, conn, nil
+		}
+		err = errors.Join(err, listener.Close())
+		if addr.Port() != 0 || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
 	}
-	return fmt.Errorf("whip: listening on %s: %w; accepts: another whip.addr", addr, err)
+	return nil, nil, err
 }
 
 // build makes what connections are made of.

@@ -27,8 +27,9 @@ var opening = map[string][]string{
 
 // openers may call them: FILE:FUNCTION, and why.
 var openers = map[string]string{
-	"internal/files/files.go:Open": "this is how files of others are opened",
-	"internal/files/files.go:List": "this is how folders of others are read",
+	"internal/files/files.go:Open":       "this is how files of others are opened",
+	"internal/files/files.go:List":       "this is how folders of others are read",
+	"internal/files/whole.go:writeWhole": "makes a file that was not there (O_EXCL), in a folder that has one or is to have it",
 
 	"bus/tempdir.go:lockDir":                  "a folder that segd made, and nothing else",
 	"internal/cli/password.go:readPassword":   "named on the command line by who waits for it, and may be a pipe from a password store",
@@ -38,7 +39,6 @@ var openers = map[string]string{
 	"internal/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
 	"internal/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
 	"internal/dataset/export.go:Export":       "folders, named on the command line by who waits for it; what is no regular file in them is left out",
-	"internal/client/backup.go:writeWhole":    "a folder to write to, named on the command line by who waits for it",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",
 	"internal/resident/resident.go:MB":        "the kernel's",

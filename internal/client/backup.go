@@ -1,23 +1,20 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/internal/backup"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/internal/sealed"
 )
 
@@ -102,7 +99,7 @@ func backUp(ctx context.Context, std cli.Streams, from *storeFlags, withKey bool
 		b.Cameras[name] = backup.Camera{Settings: value, Checkpoint: k.checkpoint, Short: k.short}
 		lines = append(lines, name+": "+contents(value != nil, k.time))
 	}
-	if err := writeWhole(onDisk, path, func(w io.Writer) error { return backup.Write(w, b) }); err != nil {
+	if err := files.WriteWhole(path, 0o600, func(w io.Writer) error { return backup.Write(w, b) }); err != nil {
 		return cli.Usage(fmt.Errorf("backup: %w", err))
 	}
 	switch {
@@ -138,45 +135,4 @@ func chosen(names, wanted []string) ([]string, error) {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(wanted))), nil
-}
-
-// disk is what makes a file last.
-type disk struct {
-	sync   func(*os.File) error
-	rename func(from, to string) error
-}
-
-var onDisk = disk{(*os.File).Sync, os.Rename}
-
-// writeWhole writes a file for its owner, all of it or none; after a power cut too, once it has returned.
-func writeWhole(d disk, path string, write func(io.Writer) error) error {
-	var content bytes.Buffer
-	if err := write(&content); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	f, err := os.CreateTemp(filepath.Dir(path), ".backup-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content.Bytes())
-	if err == nil {
-		err = d.sync(f)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	// Some file systems of networks cannot, and say that it makes no sense to them.
-	if err := d.sync(dir); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -168,7 +168,7 @@ func (f importFlags) write(ctx context.Context, std cli.Streams, c dataset.Marke
 		text, err = annotation.Marshal(a)
 	}
 	if err == nil {
-		err = os.WriteFile(f.save, text, 0o644)
+		err = files.WriteWhole(f.save, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("import: %w", err))

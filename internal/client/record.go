@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func recordCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.choose.Every, "every", recordEvery, "least time between two pictures; with --when 1s unless given")
+	flags.DurationVar(&f.choose.Every, "every", recordEvery, "time between two pictures; with --when the least, 1s unless given")
 	flags.StringVar(&f.choose.When, "when", "", "keep only pictures of when something is the matter: "+strings.Join(dataset.Reasons, ", "))
 	flags.Float64Var(&f.choose.Unsure, "unsure", dataset.DefaultUnsure, "score, 0 to 1, below which an object is unsure")
 	flags.Int64Var(&f.most, "max-bytes", recordMost, "bytes of all the camera's files in DIR")
@@ -97,6 +98,15 @@ func (f recordFlags) check(camera string) error {
 		return fmt.Errorf("record: --clips %q; accepted: %s, %s", f.clips, clipsDrawn, clipsBeside)
 	}
 	return nil
+}
+
+// fps is how many pictures a second are asked for; 0: all. What happens is on any. Else there are ten to choose each from,
+// so that it is late by a tenth of --every at most.
+func (f recordFlags) fps() int {
+	if f.clips != "" || f.choose.When != "" || f.choose.Every < time.Second {
+		return 0
+	}
+	return int(math.Ceil(float64(10*time.Second) / float64(f.choose.Every)))
 }
 
 func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f recordFlags) (err error) {
@@ -125,11 +135,7 @@ func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f
 		faulty.sum()
 		err = errors.Join(err, s.close())
 	}()
-	fps := 0
-	if f.clips == "" && (f.choose.When == "" || f.choose.When == dataset.Unsure) && f.choose.Every >= time.Second {
-		fps = 1 // as many as are chosen from
-	}
-	return watchAgain(ctx, f.page, camera, fps, say, pageHandlers{
+	return watchAgain(ctx, f.page, camera, f.fps(), say, pageHandlers{
 		frame: func(m *segdv1.MaskFrame, picture []byte) {
 			if chosen := f.choose.Take(m); chosen || f.clips != "" {
 				s.offer(livePicture{m, picture, chosen})

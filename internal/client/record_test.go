@@ -170,6 +170,28 @@ func TestRecordFullDisk(t *testing.T) {
 	}
 }
 
+// As many pictures are asked for as it takes to keep one when it is time, and all where any may be one to keep.
+func TestRecordAsks(t *testing.T) {
+	for line, want := range map[string]string{
+		"": "window=2&fps=2", "--every 1s": "window=2&fps=10", "--every 1m": "window=2&fps=1", "--every 100ms": "window=2",
+		"--when unsure": "window=2", "--when changed": "window=2", "--clips drawn": "window=2",
+	} {
+		asked := make(chan string, 1)
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.RawQuery
+			http.NotFound(w, r)
+		}))
+		c := start(t, append([]string{"record", "gate", t.TempDir(), "--page", page.URL}, strings.Fields(line)...)...)
+		if got := waitfor.Next(t, "the request", asked); got != want {
+			t.Errorf("%q asks for %s; want %s", line, got, want)
+		}
+		if err := c.Wait(t); cli.Status(err) != cli.ExitUsage {
+			t.Errorf("%q: %v", line, err)
+		}
+		page.Close()
+	}
+}
+
 // What is wrong with a command line ends it at once.
 func TestRecordFaults(t *testing.T) {
 	page := livePage(t, nil)
@@ -233,6 +255,10 @@ func TestExportFaults(t *testing.T) {
 func TestImportSaves(t *testing.T) {
 	recording, file := exported(t)
 	save := filepath.Join(t.TempDir(), "gate.json")
+	before := clitest.File(t, "before.json", "before")
+	if err := os.Link(before, save); err != nil {
+		t.Fatal(err)
+	}
 	c := start(t, "import", "gate", file, "--save", save, "--pictures", recording)
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
@@ -243,6 +269,9 @@ func TestImportSaves(t *testing.T) {
 	text, err := os.ReadFile(save)
 	if err != nil || !strings.Contains(string(text), `"picture":"/9j/`) || !strings.Contains(string(text), `"polygon":[[0,0],[32,0],[32,48],[0,48],[0,0]]`) {
 		t.Errorf("%.300s, %v", text, err)
+	}
+	if text, err := os.ReadFile(before); err != nil || string(text) != "before" {
+		t.Errorf("%.20q, %v; want the file that was there replaced, not written over", text, err)
 	}
 	for _, tc := range []struct{ line, want string }{
 		{"yard " + file, "annotations.xml: its pictures are of camera gate; accepted: those of yard"},

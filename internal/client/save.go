@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -11,6 +12,7 @@ import (
 const (
 	saveQueue = 64
 	clipQueue = 512
+	saveBytes = 128 << 20 // of pictures, which may be large
 )
 
 // saver writes frames apart from the goroutine that reads the stream, so that a
@@ -22,7 +24,8 @@ type saver struct {
 	end   func() error // after the last write
 
 	queue   chan livePicture
-	dropped int // frames the queue had no room for; offer's
+	waiting atomic.Int64 // bytes of pictures in it, and of the one that is written
+	dropped int          // frames the queue had no room for; offer's
 	done    chan struct{}
 	saved   int // until done is closed: run's, as what follows
 	failed  int
@@ -46,14 +49,19 @@ func newSaver(path string, waiting int, write func(livePicture) error, say func(
 
 // offer queues a frame, or counts it as left out.
 func (s *saver) offer(p livePicture) {
-	select {
-	case s.queue <- p:
-	default:
-		if s.dropped == 0 {
-			s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, p.masks.Sequence))
+	size := int64(len(p.picture))
+	if s.waiting.Add(size) <= saveBytes {
+		select {
+		case s.queue <- p:
+			return
+		default:
 		}
-		s.dropped++
 	}
+	s.waiting.Add(-size)
+	if s.dropped == 0 {
+		s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, p.masks.Sequence))
+	}
+	s.dropped++
 }
 
 func (s *saver) run() {
@@ -61,6 +69,7 @@ func (s *saver) run() {
 	row := 0 // failures since the last frame that was saved
 	for p := range s.queue {
 		err := s.write(p)
+		s.waiting.Add(-int64(len(p.picture)))
 		switch {
 		case err != nil && row == 0:
 			s.say(fmt.Sprintf("%s: frame %d is not saved: %v; the stream goes on", s.path, p.masks.Sequence, err))

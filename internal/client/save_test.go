@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/mask"
 )
 
@@ -165,6 +166,37 @@ func TestSaveSlowDisk(t *testing.T) {
 	}
 	if said := errs.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "slower than the stream") {
 		t.Errorf("it said:\n%s", said)
+	}
+}
+
+// Large pictures wait in fewer frames: for two of these there is room, and again once they are written.
+func TestSaveLargePictures(t *testing.T) {
+	release, large := make(chan struct{}), make([]byte, saveBytes/2)
+	written := make(chan uint64, 4)
+	s := newSaver("large", clipQueue, func(p livePicture) error {
+		<-release
+		written <- p.masks.Sequence
+		return nil
+	}, func(string) {}, nil)
+	offer := func(sequence uint64, picture []byte) {
+		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: sequence}, picture: picture})
+	}
+	for seq := range uint64(4) {
+		offer(seq, large)
+	}
+	if s.dropped != 2 {
+		t.Errorf("%d of 4 are left out; want 2", s.dropped)
+	}
+	close(release)
+	for seq := range uint64(2) {
+		if got := waitfor.Next(t, "a frame", written); got != seq {
+			t.Errorf("frame %d is written; want %d", got, seq)
+		}
+	}
+	waitfor.True(t, "room", func() bool { return s.waiting.Load() == 0 })
+	offer(4, large)
+	if err := s.close(); s.saved != 3 || s.dropped != 2 || err == nil {
+		t.Errorf("%d saved, %d left out, %v", s.saved, s.dropped, err)
 	}
 }
 

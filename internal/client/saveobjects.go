@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"os"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/files"
 )
 
 // saveObjects writes the first frame of the page that shows an object as an annotation.
@@ -38,7 +38,7 @@ func saveObjects(ctx context.Context, out io.Writer, page pageFlags, camera, pat
 	case saved == nil:
 		return err
 	}
-	if err := os.WriteFile(path, file, 0o644); err != nil {
+	if err := files.WriteWhole(path, 0o644, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
 		return cli.Usage(err)
 	}
 	_, err = fmt.Fprintf(out, "%s: the objects of frame %d in %s\n", camera, saved.GetSequence(), path)

@@ -31,7 +31,7 @@ var eventsFor = map[string][]segdv1.EventKind{
 
 // Chooser says which frames are kept.
 type Chooser struct {
-	// Every is how much stream time is between two of them at least.
+	// Every is how much stream time is between two of them: with When at least, else in the mean, as near as there are frames.
 	Every time.Duration
 	// When is one of Reasons; empty: all that Every leaves.
 	When string
@@ -40,8 +40,8 @@ type Chooser struct {
 
 	event *segdv1.Event // that no frame was taken for yet
 	taken bool
-	epoch uint64 // of the last one taken
-	last  time.Duration
+	epoch uint64        // of the last one taken
+	next  time.Duration // when it is time
 }
 
 // Event tells of an event: the frame that it was seen on, or the first after it, is wanted.
@@ -54,7 +54,7 @@ func (c *Chooser) Event(e *segdv1.Event) {
 // Take tells whether m, the newest frame, is to be kept.
 func (c *Chooser) Take(m *segdv1.MaskFrame) bool {
 	at := time.Duration(m.GetPtsNs())
-	if c.taken && c.epoch == m.GetEpoch() && at < c.last+c.Every {
+	if c.taken && c.epoch == m.GetEpoch() && at < c.next {
 		return false
 	}
 	switch c.When {
@@ -68,6 +68,9 @@ func (c *Chooser) Take(m *segdv1.MaskFrame) bool {
 			return false
 		}
 	}
-	c.event, c.taken, c.epoch, c.last = nil, true, m.GetEpoch(), at
+	if c.When != "" || !c.taken || c.epoch != m.GetEpoch() || at >= c.next+c.Every {
+		c.next = at
+	}
+	c.event, c.taken, c.epoch, c.next = nil, true, m.GetEpoch(), c.next+c.Every
 	return true
 }

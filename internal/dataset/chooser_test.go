@@ -50,6 +50,19 @@ func TestChooser(t *testing.T) {
 			}
 		})
 	}
+	// Frames do not come when it is time. What is late by less than Every does not make the next ones late.
+	late := Chooser{Every: time.Second}
+	var got []time.Duration
+	for _, at := range []time.Duration{0, 980, 1010, 1990, 2030, 2990, 3500, 3990, 6300, 7000, 7310} {
+		m, _ := frame(t, "gate", 0)
+		m.PtsNs = int64(at * time.Millisecond)
+		if late.Take(m) {
+			got = append(got, at)
+		}
+	}
+	if want := []time.Duration{0, 1010, 2030, 3500, 6300, 7310}; !slices.Equal(got, want) {
+		t.Errorf("it took those at %d ms; want %d", got, want)
+	}
 	// A segd that starts anew counts from the beginning, and a picture of it is wanted at once.
 	c := Chooser{Every: time.Minute}
 	m, _ := frame(t, "gate", 500)

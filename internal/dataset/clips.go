@@ -1,11 +1,13 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -35,6 +37,7 @@ type Clips struct {
 	bytes   int
 	until   time.Duration // stream time until which a clip goes on
 	clip    *clip         // that is written
+	bgr     []byte        // of a frame
 	failed  error         // the fault after which nothing was written yet
 }
 
@@ -54,8 +57,8 @@ func (f clipFrame) follows(p clipFrame) bool {
 // NewClips returns what writes clips to a recording, which is the caller's to close.
 func NewClips(to *Recording, beside bool) *Clips { return &Clips{to: to, beside: beside} }
 
-// Add takes the next frame, which a clip is to be about if it is chosen. The error is why a clip is not whole,
-// or was not begun; then it comes with all frames until one is written.
+// Add takes the next frame, which a clip is to be about if it is chosen. The error is why frames are left out of a clip, or
+// why it ends early or was not begun; then it comes with all frames until one is written.
 func (c *Clips) Add(m *segdv1.MaskFrame, picture []byte, chosen bool) error {
 	f := clipFrame{m, picture}
 	if n := len(c.waiting); n > 0 && !f.follows(c.waiting[n-1]) || c.clip != nil && !f.follows(c.clip.last) {
@@ -77,32 +80,60 @@ func (c *Clips) Add(m *segdv1.MaskFrame, picture []byte, chosen bool) error {
 	if f.at() > c.until || c.until == 0 {
 		return c.failed
 	}
-	if err := c.write(); err != nil {
+	leftOut, err := c.write()
+	if err != nil {
 		c.until, c.failed = 0, err
 		c.end()
 	}
-	return c.failed
+	return cmp.Or(c.failed, leftOut)
 }
 
-// write adds the frames that wait to the clip, or begins one.
-func (c *Clips) write() error {
+// write adds the frames that wait to the clip, or begins one. Those whose picture is damaged are left out.
+func (c *Clips) write() (leftOut, err error) {
+	var damaged []error
+	defer func() {
+		if len(damaged) > 0 {
+			leftOut = fmt.Errorf("%d damaged pictures are left out of the clip; the first: %w", len(damaged), damaged[0])
+		}
+	}()
 	for len(c.waiting) > 0 {
 		f := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		c.bytes -= len(f.picture)
-		if c.clip == nil {
-			clip, err := newClip(c.to.dir, f, c.beside)
-			if err != nil {
-				return err
-			}
-			c.clip = clip
+		if err := c.draw(f); err != nil {
+			damaged = append(damaged, fmt.Errorf("frame %d: %w", f.masks.GetSequence(), err))
+			continue
 		}
-		if err := c.clip.add(f); err != nil {
-			return err
+		if c.clip == nil {
+			if c.clip, err = newClip(c.to.dir, f, c.beside); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.clip.add(f, c.bgr); err != nil {
+			return nil, err
 		}
 		c.failed = nil
 	}
-	return nil
+	return nil, nil
+}
+
+// draw makes c.bgr what a clip shows of a frame.
+func (c *Clips) draw(f clipFrame) (err error) {
+	width, height := int(f.masks.GetWidth()), int(f.masks.GetHeight())
+	if fault := codec.DecodeJPEG(f.picture, func(p *codec.Picture) {
+		if p.Width != width || p.Height != height {
+			err = fmt.Errorf("masks of %d×%d on a picture of %d×%d", width, height, p.Width, p.Height)
+			return
+		}
+		c.bgr = slices.Grow(c.bgr[:0], 3*width*height)[:3*width*height]
+		err = p.BGR(c.bgr)
+	}); fault != nil {
+		return fault
+	}
+	if err == nil && !c.beside {
+		err = draw.BGR(c.bgr, width, height).Masks(f.masks)
+	}
+	return err
 }
 
 // end ends the clip that is written, and removes the oldest files if they are too many with it.
@@ -145,12 +176,11 @@ type clip struct {
 	last  clipFrame
 	video *codec.Muxer
 	masks *os.File // nil: they are drawn
-	bgr   []byte
 }
 
 func newClip(dir *os.Root, f clipFrame, beside bool) (c *clip, err error) {
 	width, height := int(f.masks.GetWidth()), int(f.masks.GetHeight())
-	c = &clip{began: f.masks, first: f.at(), bgr: make([]byte, 3*width*height)}
+	c = &clip{began: f.masks, first: f.at()}
 	file := nameOf(f.masks).String()
 	if beside {
 		if c.masks, err = dir.Create(file + extClipMasks); err != nil {
@@ -171,25 +201,9 @@ func newClip(dir *os.Root, f clipFrame, beside bool) (c *clip, err error) {
 	return c, nil
 }
 
-func (c *clip) add(f clipFrame) error {
-	width, height := int(f.masks.GetWidth()), int(f.masks.GetHeight())
-	var fault error
-	if err := codec.DecodeJPEG(f.picture, func(p *codec.Picture) {
-		if p.Width != width || p.Height != height {
-			fault = fmt.Errorf("masks of %d×%d on a picture of %d×%d", width, height, p.Width, p.Height)
-			return
-		}
-		fault = p.BGR(c.bgr)
-	}); err != nil {
-		return err
-	}
-	if fault == nil && c.masks == nil {
-		fault = draw.BGR(c.bgr, width, height).Masks(f.masks)
-	}
-	if fault != nil {
-		return fault
-	}
-	if err := c.video.BGR(even(c.bgr, width, height), f.at()-c.first); err != nil {
+// add adds a frame and its pixels, which it may change.
+func (c *clip) add(f clipFrame, bgr []byte) error {
+	if err := c.video.BGR(even(bgr, int(f.masks.GetWidth()), int(f.masks.GetHeight())), f.at()-c.first); err != nil {
 		return err
 	}
 	c.last = f

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +116,7 @@ func TestLongClip(t *testing.T) {
 	}
 }
 
-// Another size or another epoch begins another video; a picture that is none ends one.
+// Another size or another epoch begins another video; a picture that is none is left out.
 func TestClipsEnd(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
@@ -135,13 +136,13 @@ func TestClipsEnd(t *testing.T) {
 	}
 	m, _ = frame(t, "gate", 9)
 	m.Epoch++
-	if err := clips.Add(m, []byte("no JPEG"), false); err == nil {
-		t.Error("a picture that is none was taken")
+	if err := clips.Add(m, []byte("no JPEG"), false); err == nil || !strings.Contains(err.Error(), "1 damaged pictures are left out of the clip; the first: frame 9: ") {
+		t.Errorf("of a picture that is none: %v", err)
 	}
 	m, picture = frame(t, "gate", 10)
 	m.Epoch++
-	if err := clips.Add(m, picture, false); err == nil {
-		t.Error("the fault was forgotten before anything was written again")
+	if err := clips.Add(m, picture, false); err != nil {
+		t.Errorf("after a picture that is none: %v", err)
 	}
 	m, picture = frame(t, "gate", 11)
 	m.Epoch++
@@ -151,7 +152,44 @@ func TestClipsEnd(t *testing.T) {
 	if err := clips.Close(); err != nil {
 		t.Error(err)
 	}
-	want(t, dir, "gate-1795294724651-000000007.mp4", "gate-1795294724652-000000008.mp4", "gate-1795294724652-000000010.mp4")
+	want(t, dir, "gate-1795294724651-000000007.mp4", "gate-1795294724652-000000008.mp4")
+	shown, _, _ := video(t, filepath.Join(dir, "gate-1795294724652-000000008.mp4"))
+	if want := []time.Duration{0, 200 * time.Millisecond, 300 * time.Millisecond}; !slices.Equal(shown, want) {
+		t.Errorf("pictures at %v; want %v", shown, want)
+	}
+}
+
+// Before a clip too: it begins with the first picture that is one, and the fault is told once.
+func TestClipBeginsAfterDamage(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRecording(dir, "gate", 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	clips := NewClips(r, true)
+	var said []string
+	for seq := range uint64(6) {
+		m, picture := frame(t, "gate", seq)
+		if seq < 2 || seq == 3 {
+			picture = picture[:len(picture)/8]
+		}
+		if err := clips.Add(m, picture, seq == 4); err != nil {
+			said = append(said, err.Error())
+		}
+	}
+	if err := clips.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "3 damaged pictures are left out of the clip; the first: frame 0: ") {
+		t.Errorf("it said %q", said)
+	}
+	want(t, dir, "gate-1795294724651-000000002.jsonl", "gate-1795294724651-000000002.mp4")
+	text, err := os.ReadFile(filepath.Join(dir, "gate-1795294724651-000000002.jsonl"))
+	shown, _, _ := video(t, filepath.Join(dir, "gate-1795294724651-000000002.mp4"))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != 3 || len(shown) != 3 {
+		t.Errorf("%d lines and %d pictures, %v; want 3", lines, len(shown), err)
+	}
 }
 
 func TestClipsFullDisk(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/segd/segd/internal/files"
 )
 
 // A set is what is written in one of the formats.
@@ -132,7 +134,7 @@ func (s *set) take(dir *os.Root, p picture, folder string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	from, err := dir.Open(file)
+	from, err := files.OpenIn(dir, file, files.Picture)
 	if err != nil {
 		return err
 	}

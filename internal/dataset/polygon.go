@@ -16,7 +16,8 @@ import (
 const inset = 0.01
 
 // polygon is one outline for what a mask shows. Its parts and holes are joined by lines there and back, the shortest
-// that there are; one of fewer pixels than its line is long is left out.
+// that there are, as Ultralytics joins COCO's (merge_multi_segment); one is left out if the intersection over union with the
+// mask is better without it, since those who fill by points fill the line too.
 func polygon(r mask.RLE) (joined []annotation.Point) {
 	box := r.Box()
 	bits := r.Decode(nil)
@@ -24,11 +25,15 @@ func polygon(r mask.RLE) (joined []annotation.Point) {
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		small = append(small, bits[y*r.Width+box.Min.X:y*r.Width+box.Max.X]...)
 	}
+	shown, union := 0.0, float64(r.Area())
 	for _, loop := range annotation.Loops(small, box.Dx(), box.Dy()) {
 		part := inside(loop, box.Min)
-		if with, way := join(joined, part); area(part) > way {
-			joined = with
+		with, way := join(joined, part)
+		pixels := area(part)
+		if math.Abs(pixels)*union <= shown*way {
+			continue
 		}
+		joined, shown, union = with, shown+max(0, pixels), union+way
 	}
 	return joined
 }
@@ -62,12 +67,12 @@ func join(outline, loop []annotation.Point) (joined []annotation.Point, way floa
 	return slices.Concat(outline[:from+1], loop[to:], loop[:to+1], outline[from:]), way
 }
 
-// area is that of a loop, in pixels.
+// area is that of a loop, in pixels, of a hole below 0.
 func area(loop []annotation.Point) float64 {
 	twice := 0.0
 	for i, p := range loop {
 		q := loop[(i+1)%len(loop)]
 		twice += p[0]*q[1] - q[0]*p[1]
 	}
-	return math.Abs(twice) / 2
+	return twice / 2
 }

@@ -59,6 +59,23 @@ func TestPolygon(t *testing.T) {
 	}
 }
 
+// An object that is all specks has them all, though the lines between are longer than each is large.
+func TestPolygonOfSpecks(t *testing.T) {
+	const width, height = 60, 20
+	bits := make([]uint8, width*height)
+	for left := 5; left < 50; left += 15 {
+		for y := 8; y < 11; y++ {
+			for x := left; x < left+3; x++ {
+				bits[y*width+x] = 1
+			}
+		}
+	}
+	specks := mask.Encode(bits, width, height)
+	if got := filled(polygon(specks), width, height); mask.IoU(got, specks) != 1 {
+		t.Errorf("it has %d pixels; want all %d", got.Area(), specks.Area())
+	}
+}
+
 // A hole and a part are joined; a speck far away is not, since the way to it has more pixels.
 func TestPolygonJoins(t *testing.T) {
 	const width, height = 60, 30

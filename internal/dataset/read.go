@@ -12,11 +12,9 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/mask"
 )
-
-// maxMasks bounds a file with a frame's masks, in bytes.
-const maxMasks = 16 << 20
 
 // picture is a frame of a recording.
 type picture struct {
@@ -40,11 +38,11 @@ func (p picture) mask(o object) (mask.RLE, error) {
 
 // readFolder returns the frames of a recording by camera and time, and why others are left out.
 func readFolder(dir *os.Root) (pictures []picture, leftOut []error, err error) {
-	files, err := fs.ReadDir(dir.FS(), ".")
+	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range files {
+	for _, f := range entries {
 		n, ext, ok := parseName(f.Name())
 		if !ok || ext != extMasks {
 			continue
@@ -65,12 +63,12 @@ func readFolder(dir *os.Root) (pictures []picture, leftOut []error, err error) {
 
 // readMasks reads the masks of a frame, whose picture must be there.
 func readMasks(dir *os.Root, n name) (*segdv1.MaskFrame, error) {
-	f, err := openRegular(dir, n.String()+extMasks)
+	f, err := files.OpenIn(dir, n.String()+extMasks, files.Masks)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMasks))
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +79,7 @@ func readMasks(dir *os.Root, n name) (*segdv1.MaskFrame, error) {
 	if nameOf(m) != n {
 		return nil, fmt.Errorf("it has the masks of %s", nameOf(m))
 	}
-	p, err := openRegular(dir, n.String()+extPicture)
+	p, err := files.OpenIn(dir, n.String()+extPicture, files.Picture)
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +89,6 @@ func readMasks(dir *os.Root, n name) (*segdv1.MaskFrame, error) {
 		err = fmt.Errorf("masks of %d×%d on a picture of %d×%d", m.GetWidth(), m.GetHeight(), head.Width, head.Height)
 	}
 	return m, err
-}
-
-// openRegular opens a file, and not a pipe, which nobody may ever write to.
-func openRegular(dir *os.Root, file string) (*os.File, error) {
-	info, err := dir.Stat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", file)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return dir.Open(file)
 }
 
 // number gives the pictures the objects that they have masks of.

@@ -1,4 +1,4 @@
-// Package files opens files whose names come from outside: from the configuration, from a request, from a
+// Package files opens, and writes, files whose names come from outside: from the configuration, from a request, from a
 // message. Such a name may lead to a pipe or a terminal, which nobody can read to its end, or to more than
 // there is memory for. Its functions may be called from any goroutine.
 //
@@ -30,6 +30,7 @@ var (
 	Config      = Kind{"a configuration", 16 << 20}              // 10,000 cameras of 1.6 KiB: the largest fleet
 	Annotation  = Kind{"an annotation", limit.MaxAnnotation}     // as one that is sent
 	Picture     = Kind{"a picture", 128 << 20}                   // the largest that is decoded, 8192×4608, not compressed at all: 108 MiB
+	Masks       = Kind{"masks of a picture", 16 << 20}           // a thousand objects of 16 KiB each
 	Dataset     = Kind{"annotations of a data set", 1 << 30}     // a million objects, as COCO
 	Names       = Kind{"names of classes", 1 << 20}              // a thousand times COCO's
 	Password    = Kind{"a password", 4 << 10}                    // of a camera; a phrase is far shorter
@@ -45,9 +46,18 @@ var (
 var ErrKind = errors.New("not a file to be read")
 
 // Open opens a file for reading: a regular one, that is as large as its kind may be.
-func Open(path string, kind Kind) (*os.File, error) {
+func Open(path string, kind Kind) (*os.File, error) { return open(os.Stat, os.OpenFile, path, kind) }
+
+// OpenIn is Open of a file in a folder, which no link leads out of.
+func OpenIn(dir *os.Root, path string, kind Kind) (*os.File, error) {
+	return open(dir.Stat, dir.OpenFile, path, kind)
+}
+
+func open(
+	stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error), path string, kind Kind,
+) (*os.File, error) {
 	// To open some devices does something. That it is none is found out twice, since the file may be another by then.
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err == nil {
 		err = kind.check(path, info)
 	}
@@ -55,7 +65,7 @@ func Open(path string, kind Kind) (*os.File, error) {
 		return nil, err
 	}
 	// Without O_NONBLOCK a pipe is not open until somebody writes to it.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	f, err := openFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,30 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What is no regular file is not opened, nor what a link leads out of the folder to.
+func TestOpenIn(t *testing.T) {
+	folder, small := t.TempDir(), Kind{"a poem", 1 << 10}
+	out := write(t, filepath.Join(t.TempDir(), "out"), []byte("poem"))
+	write(t, filepath.Join(folder, "in"), []byte("poem"))
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600), os.Symlink(out, filepath.Join(folder, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for name, want := range map[string]string{"in": "", "pipe": "pipe is a named pipe; accepted: a regular file", "link": "path escapes", "none": "no such file"} {
+		f, err := OpenIn(dir, name, small)
+		if err == nil {
+			f.Close()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"c", "a", "b"} {

@@ -1,12 +1,54 @@
 package measure
 
 import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
+
+// What runs beside is told where segd is, ends with all that it started, and is missed if it ended before.
+func TestBeside(t *testing.T) {
+	s := &benchSegd{page: "http://127.0.0.1:1/", bus: "nats://127.0.0.1:2"}
+	var out, errs clitest.Output
+	std := cli.Streams{Out: &out, Err: &errs}
+	b, err := s.startBeside(t.Context(), std, `sleep 1000 & echo $! $SEGD_HTTP_URL $SEGD_NATS_URL; wait`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitfor.True(t, "the command's word", func() bool { return strings.HasSuffix(errs.String(), "\n") })
+	pid, urls, _ := strings.Cut(strings.TrimSpace(errs.String()), " ")
+	n, err := strconv.Atoi(pid)
+	if err != nil || urls != s.page+" "+s.bus || out.String() != "" {
+		t.Errorf("it said %q, %v", errs.String(), err)
+	}
+	if err := b.end(); err != nil {
+		t.Error(err)
+	}
+	waitfor.True(t, "the end of what it started", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
+		return err != nil || strings.Contains(string(stat), ") Z ") // whoever adopted it has not looked yet
+	})
+
+	for command, want := range map[string]string{"exit 3": "exit status 3", "true": "exit status 0"} {
+		b, err := s.startBeside(t.Context(), std, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-b.ended
+		if err := b.end(); err == nil || !strings.Contains(err.Error(), "--beside: the command ended before it was measured: "+want) {
+			t.Errorf("%s: %v; want %s", command, err, want)
+		}
+	}
+}
 
 // What was sent and did not come is counted, of each camera for itself.
 func TestDrainCountsLoss(t *testing.T) {

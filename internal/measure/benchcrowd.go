@@ -168,7 +168,7 @@ func (r *crowdReport) measure(ctx context.Context, std cli.Streams, f *benchPipe
 	if err := s.observe(ctx, std, f, &p); err != nil {
 		return err
 	}
-	r.Objects, r.CoreMS = append(r.Objects, p.objects), append(r.CoreMS, 10*p.CPU/p.FPS)
+	r.Objects, r.CoreMS = append(r.Objects, p.objects), append(r.CoreMS, p.CoreMS)
 	r.Stages, r.FPS, r.P95 = append(r.Stages, p.Stages), append(r.FPS, p.FPS), append(r.P95, p.Latency.P95)
 	return nil
 }

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -50,7 +52,9 @@ type benchPipelineFlags struct {
 	fps, objects int
 	model        string
 	computing    dnn.Computing
-	detect       bool // persons are marked by segd itself
+	detect       bool   // persons are marked by segd itself
+	add          string // a file of configuration
+	beside       string // a command
 }
 
 // check refuses what cannot be measured.
@@ -63,6 +67,9 @@ func (f *benchPipelineFlags) check() error {
 		return cli.Usage(fmt.Errorf("--fps %d: accepted: 1 to 120", f.fps))
 	case f.objects < 0 || f.objects > benchMostObjects:
 		return cli.Usage(fmt.Errorf("--objects %d: accepted: 0 to %d", f.objects, benchMostObjects))
+	}
+	if f.detect {
+		f.objects = 0
 	}
 	return nil
 }
@@ -82,14 +89,19 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  latency_ms         from a frame's due time at the camera to its masks' publication\n" +
 			"  stages_ms          mean time a frame, of stages that overlap\n" +
 			"  cpu_percent        100 is one core\n" +
+			"  core_ms            processor time for a published frame\n" +
 			"  rss_mb             resident memory\n" +
 			"  allocs_per_frame   on Go's heap, of published frames\n" +
 			"  images_per_run     that the model computes together (--batch)\n" +
 			"  device_failures    times a card failed and the processor took over\n" +
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
-			"                     started, so that figures of different days compare",
+			"                     started, so that figures of different days compare\n\n" +
+			"--add and --beside tell what a feature costs: configuration that segd has besides, such\n" +
+			"as mqtt, webhooks, privacy and rtsp, and a command that runs meanwhile, such as a viewer.\n" +
+			"It has SEGD_HTTP_URL and SEGD_NATS_URL; the cameras are called camera0, camera1 and so on.",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
-			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json",
+			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json\n" +
+			"  segd bench pipeline --detect --fps 10 --add privacy.yaml --beside 'segd record camera0 /tmp/r'",
 		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchPipeline(cmd.Context(), std, f) },
 	}
@@ -99,6 +111,9 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.fps, "fps", 25, "their frames a second")
 	flags.IntVar(&f.objects, "objects", 2, "followed in each")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long")
+	flags.BoolVar(&f.detect, "detect", false, "persons are marked by segd itself, and nothing else")
+	flags.StringVar(&f.add, "add", "", "file of configuration that segd has besides; names of files in it are absolute")
+	flags.StringVar(&f.beside, "beside", "", "command for the shell that runs while it is measured")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary, which reference_ms is of anyway)")
 	cli.AddComputing(cmd, &f.computing)
 	flags.IntVar(&f.computing.Batch, "batch", 0, "pictures that the model computes in one run at most (default 8 on a card, else 1)")
@@ -123,6 +138,7 @@ type pipelineReport struct {
 	Latency   percentiles        `json:"latency_ms"`
 	Stages    map[string]float64 `json:"stages_ms"`
 	CPU       float64            `json:"cpu_percent"`
+	CoreMS    float64            `json:"core_ms"`
 	RSS       float64            `json:"rss_mb"`
 	Allocs    float64            `json:"allocs_per_frame"`
 	Batch     float64            `json:"images_per_run"`
@@ -171,8 +187,8 @@ func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
 	for _, stage := range slices.Sorted(maps.Keys(r.Stages)) {
 		fmt.Fprintf(w, "  %s %.1f", stage, r.Stages[stage])
 	}
-	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.0f MiB resident, %.0f allocations a frame, %.2f images a run of the model; the reference takes %.1f ms\n",
-		r.CPU, r.RSS, r.Allocs, r.Batch, r.Reference)
+	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.1f core-ms a frame, %.0f MiB resident, %.0f allocations a frame, %.2f images a run of the model; the reference takes %.1f ms\n",
+		r.CPU, r.CoreMS, r.RSS, r.Allocs, r.Batch, r.Reference)
 	return err
 }
 
@@ -237,7 +253,11 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		_ = l.Close()
 	}
 	s.page, s.bus = "http://"+addrs[0]+"/", "nats://"+addrs[1]
-	text := fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\n", addrs[0], addrs[1])
+	text, err := f.added(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text += fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\n", addrs[0], addrs[1])
 	c := f.computing
 	for _, file := range []*string{&f.model, &c.EngineLibrary} { // the configuration lies elsewhere
 		if *file != "" {
@@ -257,6 +277,9 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	}
 	for i, url := range urls {
 		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp%s}\n", benchCameraName(i), url, detect)
+	}
+	if _, err := config.Parse(f.add, []byte(text), nil); f.add != "" && err != nil {
+		return nil, cli.Usage(err)
 	}
 	file := filepath.Join(s.dir, "segd.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -280,6 +303,18 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		_ = bus.Watch(watch, s.bus, "segd.v1.*.*.mask", bus.Handlers{Mask: s.see}) // only ever watch's error
 	})
 	return s, nil
+}
+
+// added is what the configuration has besides.
+func (f *benchPipelineFlags) added(ctx context.Context) (string, error) {
+	if f.add == "" {
+		return "", nil
+	}
+	text, err := files.Read(ctx, f.add, files.Config)
+	if err != nil {
+		return "", cli.Usage(fmt.Errorf("--add: %w", err))
+	}
+	return string(text) + "\n", nil
 }
 
 // see takes a frame's masks.
@@ -345,8 +380,55 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 	return s.observe(ctx, std, f, r)
 }
 
+// besideCommand runs while it is measured. end must follow.
+type besideCommand struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has
+	err   error         // then: how
+}
+
+// startBeside starts a command for the shell; nil: there is none.
+func (s *benchSegd) startBeside(ctx context.Context, std cli.Streams, command string) (*besideCommand, error) {
+	if command == "" {
+		return nil, nil
+	}
+	b := &besideCommand{cmd: exec.CommandContext(ctx, "sh", "-c", command), ended: make(chan struct{})}
+	b.cmd.Stdout, b.cmd.Stderr = std.Err, std.Err
+	b.cmd.Env = append(os.Environ(), "SEGD_HTTP_URL="+s.page, "SEGD_NATS_URL="+s.bus)
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end what the shell started too
+	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGTERM) }
+	if err := b.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("--beside: %w", err)
+	}
+	go func() {
+		defer close(b.ended)
+		b.err = b.cmd.Wait()
+	}()
+	return b, nil
+}
+
+// end ends it, and tells whether it ended before.
+func (b *besideCommand) end() error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.ended:
+		return fmt.Errorf("--beside: the command ended before it was measured: %w", cmp.Or(b.err, errors.New("exit status 0")))
+	default:
+	}
+	_ = b.cmd.Cancel() // it may end at this moment
+	<-b.ended
+	return nil
+}
+
 // observe waits a little, and measures.
-func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipelineFlags, r *pipelineReport) error {
+func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipelineFlags, r *pipelineReport) (err error) {
+	beside, err := s.startBeside(ctx, std, f.beside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, beside.end()) }()
 	if err := pause.For(ctx, benchSettled); err != nil {
 		return err
 	}
@@ -387,6 +469,7 @@ func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipeli
 		}
 	}
 	r.CPU = 100 * grown("process_cpu_seconds_total") / took
+	r.CoreMS = 1000 * grown("process_cpu_seconds_total") / published
 	r.RSS = after.sum("process_resident_memory_bytes") / (1 << 20)
 	r.Allocs = grown("go_memstats_mallocs_total") / published
 	r.Batch = grown("segd_dnn_images_total") / max(1, grown("segd_dnn_runs_total"))

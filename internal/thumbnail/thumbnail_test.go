@@ -111,3 +111,18 @@ func TestRing(t *testing.T) {
 		t.Errorf("%d removed", removed)
 	}
 }
+
+// A person near the camera, and one who fills the picture.
+func BenchmarkMake(b *testing.B) {
+	for _, height := range []int{140, 560} {
+		m, bgr := frame(768, 576, image.Rect(100, 10, 100+height/3, 10+height), 1)
+		b.Run(fmt.Sprint(height), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Make(m, bgr, 1, 80); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

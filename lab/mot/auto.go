@@ -2,7 +2,6 @@ package mot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -52,11 +51,8 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
 		return nil, fmt.Errorf("mot: %w", err)
 	}
-	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("mot: %w", err)
-	}
-	if r.frame < opt.Last {
-		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
+	if err := opt.play(ctx, r.show); err != nil {
+		return nil, err
 	}
 	r.report.Counted, r.report.Boxes = opt.Boxes.String(), r.found[opt.Boxes]
 	r.report.ByExtent = Score(opt.Truth, r.found[Extents], opt.First, opt.Last)
@@ -74,7 +70,6 @@ type automaticRun struct {
 	opt    *Options
 	every  int
 	camera *offline.Camera
-	frame  int // shown last, from 1
 	took   time.Duration
 	report *AutomaticReport
 	found  [len(boxesNames)][]Found // by Boxes
@@ -83,35 +78,25 @@ type automaticRun struct {
 }
 
 // show takes the next frame.
-func (r *automaticRun) show(ctx context.Context, p *Picture) error {
-	r.frame++
-	if r.frame < r.opt.First {
-		return ctx.Err()
-	}
+func (r *automaticRun) show(ctx context.Context, frame int, p *Picture) error {
 	start := time.Now()
 	// A tracker counts frames from 0, as a camera does.
-	res, err := r.camera.Step(ctx, r.frame-1, p, nil, (r.frame-r.opt.First)%r.every == 0)
+	res, err := r.camera.Step(ctx, frame-1, p, nil, (frame-r.opt.First)%r.every == 0)
 	if err != nil {
-		return fmt.Errorf("frame %d: %w", r.frame, err)
+		return err
 	}
 	r.took += time.Since(start)
-	r.crossings.observe(r.frame, p.Time, res.Result)
+	r.crossings.observe(frame, p.Time, res.Result)
 	for _, f := range res.Found {
-		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
+		r.report.Detected = append(r.report.Detected, Found{frame, -1, boxOf(f.Box), f.Score})
 	}
 	for k := range res.Objects {
 		o := &res.Objects[k]
 		for b := range r.found {
 			if box := Boxes(b).of(o); !box.Empty() {
-				r.found[b] = append(r.found[b], Found{r.frame, int(o.ID), boxOf(box), o.Score})
+				r.found[b] = append(r.found[b], Found{frame, int(o.ID), boxOf(box), o.Score})
 			}
 		}
 	}
-	if r.opt.Progress != nil {
-		r.opt.Progress(r.frame-r.opt.First+1, r.opt.Last-r.opt.First+1)
-	}
-	if r.frame == r.opt.Last {
-		return errEnough
-	}
-	return ctx.Err()
+	return nil
 }

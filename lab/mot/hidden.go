@@ -2,7 +2,6 @@ package mot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"slices"
@@ -92,11 +91,8 @@ func RunHidden(ctx context.Context, opt Options, hide Hiding) (*HiddenReport, er
 	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, hide.Marking, hide.Detector); err != nil {
 		return nil, err
 	}
-	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("mot: %w", err)
-	}
-	if r.frame < opt.Last {
-		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
+	if err := opt.play(ctx, r.show); err != nil {
+		return nil, err
 	}
 	for _, id := range opt.Truth.IDs() {
 		if h := r.persons[id]; h != nil {
@@ -156,7 +152,6 @@ type hidingRun struct {
 	background []byte
 	camera     *offline.Camera
 	hider      *privacy.Hider
-	frame      int // shown last, from 1
 	took       time.Duration
 	last       map[uint32]time.Duration // by object: when it had a mask
 	persons    map[int]*Hidden
@@ -166,30 +161,20 @@ type hidingRun struct {
 }
 
 // show takes the next frame.
-func (r *hidingRun) show(ctx context.Context, p *Picture) error {
-	r.frame++
-	if r.frame < r.opt.First {
-		return ctx.Err()
-	}
+func (r *hidingRun) show(ctx context.Context, frame int, p *Picture) error {
 	if len(p.BGR) != len(r.background) {
-		return fmt.Errorf("frame %d has %d×%d pixels; want the background's", r.frame, p.Width, p.Height)
+		return fmt.Errorf("it has %d×%d pixels; want the background's", p.Width, p.Height)
 	}
-	res, err := r.camera.Step(ctx, r.frame-1, p, nil, (r.frame-r.opt.First)%r.every == 0)
+	res, err := r.camera.Step(ctx, frame-1, p, nil, (frame-r.opt.First)%r.every == 0)
 	if err != nil {
-		return fmt.Errorf("frame %d: %w", r.frame, err)
+		return err
 	}
-	r.count(p, &res)
-	if r.opt.Progress != nil {
-		r.opt.Progress(r.frame-r.opt.First+1, r.opt.Last-r.opt.First+1)
-	}
-	if r.frame == r.opt.Last {
-		return errEnough
-	}
-	return ctx.Err()
+	r.count(frame, p, &res)
+	return nil
 }
 
 // count hides in a frame, and counts what is.
-func (r *hidingRun) count(p *Picture, res *offline.Followed) {
+func (r *hidingRun) count(frame int, p *Picture, res *offline.Followed) {
 	start := time.Now()
 	cover := r.hider.Step(&privacy.Frame{Time: p.Time, Result: res.Result, Table: res.Table, Found: res.Found, Looked: res.Looked})
 	privacy.NewPicture(p.BGR, cover, &r.scratch).BGR(false)
@@ -218,7 +203,7 @@ func (r *hidingRun) count(p *Picture, res *offline.Followed) {
 	const inside, counted = 1, 2 // boxes overlap
 	r.bits = append(r.bits[:0], make([]uint8, p.Width*p.Height)...)
 	for _, id := range r.opt.Truth.IDs() {
-		e, there := r.opt.Truth.boxes[id][r.frame]
+		e, there := r.opt.Truth.boxes[id][frame]
 		if !there {
 			continue
 		}

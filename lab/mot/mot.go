@@ -116,11 +116,8 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if r.together, err = r.view.Camera(opt.Tracker, marking.Config{}, nil); err != nil {
 		return nil, err
 	}
-	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("mot: %w", err)
-	}
-	if r.frame < opt.Last {
-		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
+	if err := opt.play(ctx, r.show); err != nil {
+		return nil, err
 	}
 	return r.report(), nil
 }
@@ -156,6 +153,33 @@ func (opt *Options) persons() ([]int, error) {
 // errEnough ends the video.
 var errEnough = errors.New("no more frames are wanted")
 
+// play calls show with each frame that is looked at and its number, from 1.
+func (opt *Options) play(ctx context.Context, show func(ctx context.Context, frame int, p *Picture) error) error {
+	frame := 0
+	err := opt.Video(ctx, func(p *Picture) error {
+		if frame++; frame < opt.First {
+			return ctx.Err()
+		}
+		if err := show(ctx, frame, p); err != nil {
+			return fmt.Errorf("frame %d: %w", frame, err)
+		}
+		if opt.Progress != nil {
+			opt.Progress(frame-opt.First+1, opt.Last-opt.First+1)
+		}
+		if frame == opt.Last {
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return fmt.Errorf("mot: %w", err)
+	case frame < opt.Last:
+		return fmt.Errorf("mot: the video ends with frame %d; want %d", frame, opt.Last)
+	}
+	return nil
+}
+
 // run is one pass over the video.
 type run struct {
 	opt      *Options
@@ -171,29 +195,17 @@ type run struct {
 }
 
 // show takes the next frame.
-func (r *run) show(ctx context.Context, p *Picture) error {
-	r.frame++
-	if r.frame < r.opt.First {
-		return ctx.Err()
-	}
+func (r *run) show(ctx context.Context, frame int, p *Picture) error {
+	r.frame = frame
 	if r.frame == r.opt.First {
 		if err := r.begin(size{p.Width, p.Height}); err != nil {
 			return err
 		}
 	}
 	if got := (size{p.Width, p.Height}); got != r.size {
-		return fmt.Errorf("frame %d has %d×%d pixels; want %d×%d as before", r.frame, got.width, got.height, r.size.width, r.size.height)
+		return fmt.Errorf("it has %d×%d pixels; want %d×%d as before", got.width, got.height, r.size.width, r.size.height)
 	}
-	if err := r.follow(ctx, p); err != nil {
-		return fmt.Errorf("frame %d: %w", r.frame, err)
-	}
-	if r.opt.Progress != nil {
-		r.opt.Progress(r.frame-r.opt.First+1, r.opt.Last-r.opt.First+1)
-	}
-	if r.frame == r.opt.Last {
-		return errEnough
-	}
-	return ctx.Err()
+	return r.follow(ctx, p)
 }
 
 // begin decides where persons are marked, now that the pictures' size is known.

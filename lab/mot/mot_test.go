@@ -254,7 +254,7 @@ func TestRunRefuses(t *testing.T) {
 				return errors.Join(show(&Picture{Width: 8, Height: 90, BGR: make([]byte, 3*8*90)}), show(&Picture{Width: 9, Height: 90}))
 			}
 			o.Truth = parse(t, "2,1,1,1,6,60,1")
-		}, "frame 2 has 9×90 pixels; want 8×90 as before"},
+		}, "frame 2: it has 9×90 pixels; want 8×90 as before"},
 		{"outside", func(o *Options) { o.Truth = parse(t, "2,1,500,1,6,60,1", "6,1,500,1,6,60,1") }, "frame 2: the box of person 1 in frame 2 lies outside"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

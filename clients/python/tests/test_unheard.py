@@ -13,6 +13,17 @@ class Unheard(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaises(segd.NotPermitted), self.assertLogs("segd", "WARNING"):
                     await anext(messages)
 
+    async def test_errors_are_told(self):
+        told = []
+
+        async def tell(err):
+            told.append(err)
+
+        async with segd.connect(os.environ["SEGD_NATS_URL"], error_cb=tell) as client:
+            with self.assertRaises(segd.NotPermitted), self.assertNoLogs("segd", "WARNING"):
+                await anext(client.masks("Gate"))
+        self.assertTrue(told)
+
 
 if __name__ == "__main__":
     unittest.main()

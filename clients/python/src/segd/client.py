@@ -176,9 +176,11 @@ async def connect(
     """Connects to the NATS server of a site's segd, and again for ever when it is away.
 
     timeout is for the answer to a request, in seconds; segd itself takes up to 10 for a frame. options are nats-py's,
-    such as user_credentials or tls. With site "*" the subscriptions are for all sites; requests need one.
+    such as user_credentials or tls; an error_cb is told of the connection's faults, which are logged otherwise. With
+    site "*" the subscriptions are for all sites; requests need one.
     """
     client: Client | None = None
+    error_cb = options.pop("error_cb", None)
 
     async def complain(err: Exception) -> None:
         text = str(err).lower()  # as nats-py has the server's
@@ -186,8 +188,12 @@ async def connect(
             for denied, subject in client._asking.items():
                 if f'"{subject.lower()}"' in text and not denied.done():
                     denied.set_result(None)
-        if isinstance(err, nats.errors.SlowConsumerError) and client is not None:
+        slow = isinstance(err, nats.errors.SlowConsumerError) and client is not None
+        if slow:
             client.dropped += 1
+        if error_cb is not None:
+            await error_cb(err)
+        elif slow:
             if client.dropped & (client.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th …
                 log.warning("%s comes faster than it is used: %d lost", err.subject, client.dropped)
         else:

@@ -1,4 +1,4 @@
-package client
+package files
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -48,7 +50,7 @@ func (r *recorded) disk() disk {
 	}
 }
 
-// A file is there, and whole, whatever happens after segd backup says so: its bytes reach the disk before its name does,
+// A file is there, and whole, whatever happens after WriteWhole has returned: its bytes reach the disk before its name does,
 // and that before it is said. A failure leaves what there was.
 func TestWriteWhole(t *testing.T) {
 	content := bytes.Repeat([]byte("backup"), 1000)
@@ -60,7 +62,7 @@ func TestWriteWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &recorded{t: t, fails: fails}
-		err := writeWhole(r.disk(), path, func(w io.Writer) error {
+		err := r.disk().writeWhole(path, 0o644, func(w io.Writer) error {
 			_, err := w.Write(content)
 			return err
 		})
@@ -78,11 +80,33 @@ func TestWriteWhole(t *testing.T) {
 			t.Errorf("%s fails: %v are there, %v", fails, left, err)
 		}
 	}
-	dir := t.TempDir()
-	if err := writeWhole(onDisk, filepath.Join(dir, "home.tar"), func(io.Writer) error { return nil }); err != nil {
+	path := filepath.Join(t.TempDir(), "home.tar")
+	if err := WriteWhole(path, 0o600, func(io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "home.tar")); err != nil || info.Mode() != 0o600 {
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v, %v; want a file for its owner", info, err)
+	}
+}
+
+// A link leads to the file that is replaced, and what is none is refused: a device is not replaced by a file.
+func TestWriteWholeOver(t *testing.T) {
+	dir := t.TempDir()
+	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("file", link), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	write := func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }
+	if err := WriteWhole(link, 0o600, write); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if info, fault := os.Lstat(link); err != nil || fault != nil || string(text) != "after" || info.Mode().IsRegular() {
+		t.Errorf("%q, %v; the link is %v, %v", text, err, info, fault)
+	}
+	for path, want := range map[string]string{pipe: "is a named pipe; accepted: a regular file, or none yet", dir: "is a folder; accepted:"} {
+		if err := WriteWhole(path, 0o600, write); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", path, err, want)
+		}
 	}
 }
