@@ -78,8 +78,10 @@ func (w *world) value(name string, labels ...string) float64 {
 	return metrics.Sum(name, labels...)
 }
 
-func (w *world) encoded() float64   { return w.value("segd_stream_frames_encoded_total") }
-func (w *world) published() float64 { return w.value("segd_frames_total", "outcome", "published") }
+func (w *world) encoded() float64 { return w.value("segd_stream_frames_encoded_total") }
+func (w *world) published() float64 {
+	return w.value("segd_frames_total", "camera", "gate", "outcome", "published")
+}
 
 // until waits until is is true.
 func (w *world) until(what string, is func() bool) {
