@@ -140,8 +140,8 @@ proxy-test: ## the page, the API and a publisher below a path of nginx and Caddy
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 20m ./proxy $(PROXYTEST)
 
-# STREAMTEST="-run TestStreams/Chromium" is passed on.
-stream-test: ## cameras' streams: RTSP by FFmpeg and GStreamer, WHEP by Chromium, and how late the pictures are
+# STREAMTEST="-run TestStreams/Chromium -json" is passed on.
+stream-test: ## cameras' streams: RTSP by FFmpeg and GStreamer, WHEP by GStreamer, Chromium and the page, and how late the pictures are
 	@scripts/setup stream
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 20m ./streams $(STREAMTEST)

@@ -32,10 +32,11 @@ const (
 	writeBuffer = 256 << 10
 	// writeTimeout is for how long a viewer may read nothing.
 	writeTimeout = 10 * time.Second
-	// maxConns bounds the connections, those of people without a password among them, and firstWord for how long one
-	// may say nothing.
-	maxConns  = 256
-	firstWord = 10 * time.Second
+	// maxConns bounds the connections, those of people without a password among them, of whom one client has maxStrange at
+	// most, and firstWord for how long one may say nothing.
+	maxConns   = 256
+	maxStrange = 64
+	firstWord  = 10 * time.Second
 	// acceptPause is how long nobody is let in when there are too many open files.
 	acceptPause = 100 * time.Millisecond
 )
@@ -85,7 +86,7 @@ func Listen(cfg RTSPConfig, streams *Streams) (*RTSP, error) {
 		Handler: (*handler)(s), RTSPAddress: cfg.Addr, WriteQueueSize: writeQueue, WriteTimeout: writeTimeout,
 		AuthMethods: []auth.VerifyMethod{auth.VerifyMethodDigestMD5}, // the token itself is never sent
 		Listen: func(string, string) (net.Listener, error) {
-			return netutil.LimitListener(listener{listens}, maxConns), nil
+			return limit.Listen(netutil.LimitListener(listener{listens}, maxConns), maxStrange), nil
 		},
 	}
 	return s, nil
@@ -165,6 +166,7 @@ func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path stri
 		}
 		return &base.Response{StatusCode: base.StatusUnauthorized}, liberrors.ErrServerAuth{}
 	}
+	conn.NetConn().(*limit.Conn).Trust()
 	camera, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if box := h.cfg.Elsewhere(camera); box != "" {
 		return refusal(base.StatusNotFound, fmt.Sprintf("camera %q is run by box %q; ask there", camera, box)), nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -244,6 +245,42 @@ func TestRTSPDoesNotRead(t *testing.T) {
 	}
 	if got := s.Stats().Viewers[RTSPProtocol]; got != 2 {
 		t.Errorf("%d viewers", got)
+	}
+}
+
+// Who has no password takes some of the connections only: those with one come in, from the same address too.
+func TestStrangersAreFew(t *testing.T) {
+	addr := serveRTSP(t, streams(t, 0), RTSPConfig{Tokens: []string{operator}})
+	open := func() net.Conn {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	// talks tells whether a connection is let say something.
+	talks := func(conn net.Conn) bool {
+		if _, err := io.WriteString(conn, "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"); err != nil {
+			return false
+		}
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		return strings.HasPrefix(line, "RTSP/1.0 200")
+	}
+	for range 3 { // with a password they count no longer
+		if _, err := play(t, addr, "segd:"+operator+"@", "gate"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxStrange {
+		if !talks(open()) {
+			t.Fatalf("connection %d is refused", i)
+		}
+	}
+	for range 2 * maxConns {
+		if talks(open()) {
+			t.Fatal("one too many is let in")
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ const faultEvery = time.Second
 // packet is one encoded frame, shared by all viewers and never changed.
 type packet struct {
 	header []byte // MaskFrame as JSON
-	jpeg   []byte
+	jpeg   []byte // empty: the camera's stream has the picture
 }
 
 // camera is what the server knows of one camera, and who watches it.
@@ -72,10 +72,12 @@ func (c *camera) publish(mf *segdv1.MaskFrame, p *privacy.Picture) {
 		return
 	}
 	for as, viewers := range waiting {
-		picture, err := c.encoders.encode(p.BGR(as.plain), width, height, as.width)
-		if err != nil {
-			c.fault(err)
-			return
+		var picture []byte
+		if as.width != 0 {
+			if picture, err = c.encoders.encode(p.BGR(as.plain), width, height, as.width); err != nil {
+				c.fault(err)
+				return
+			}
 		}
 		c.hand(&packet{header: header, jpeg: picture}, viewers)
 	}
@@ -90,7 +92,7 @@ func (c *camera) hand(p *packet, viewers []*viewer) {
 	}
 }
 
-// shown is how a frame is: how wide, and whether all of it is.
+// shown is how a frame is: how wide, 0 without its picture, and whether all of it is.
 type shown struct {
 	width int
 	plain bool
@@ -106,7 +108,10 @@ func (c *camera) due(now time.Time, width int, p *privacy.Picture) map[shown][]*
 			continue
 		}
 		as := shown{width, p.Plain(v.options.operator)}
-		if v.options.width != 0 {
+		switch {
+		case v.options.streamed && as.plain == p.Plain(false): // streams are as for who is no operator
+			as.width = 0
+		case v.options.width != 0:
 			as.width = min(width, v.options.width)
 		}
 		waiting[as] = append(waiting[as], v)

@@ -47,6 +47,16 @@ func TestWhoSeesWhatIsHidden(t *testing.T) {
 				_ = conn.CloseNow()
 				waitFor(t, "it to leave", func() bool { return !s.Watched("gate") })
 			}
+			// The stream is as others see it: only who sees more needs a picture beside it.
+			conn := dial(t, h.URL, "/api/v1/cameras/gate/live?pictures=streamed", header)
+			waitFor(t, "the viewer", func() bool { return s.Watched("gate") })
+			mf, _ := testFrame("gate", 1, width, height)
+			s.Publish(mf, privacy.NewPicture(bytes.Repeat([]byte{90}, 3*width*height), cover, nil))
+			if got := readFrame(t, conn); len(got.jpeg) > 0 != who.sees || who.sees && !plain("streamed", got.jpeg) {
+				t.Errorf("operators %v, %s, streamed: a picture of %d bytes", operators, who.token, len(got.jpeg))
+			}
+			_ = conn.CloseNow()
+			waitFor(t, "it to leave", func() bool { return !s.Watched("gate") })
 		}
 		if _, picture, err := s.Snapshot("gate", true); err != nil || plain("snapshot", picture) {
 			t.Errorf("operators %v: a snapshot for NATS and MQTT shows all, %v", operators, err)

@@ -32,6 +32,7 @@ type liveOptions struct {
 	width  int // of pictures, in pixels; 0: as they come
 	fps    int // at most; 0: as they come
 
+	streamed bool // pictures that the camera's stream shows alike are left out
 	operator bool // who asks is one
 }
 
@@ -288,7 +289,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, c *camera) error {
 }
 
 func parseLiveOptions(query url.Values) (options liveOptions, err error) {
-	known := []string{"window", "width", "fps"}
+	known := []string{"window", "width", "fps", "pictures"}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
 			return options, badField(Field{Field: name, Detail: fmt.Sprintf("no such option; accepts %s", strings.Join(known, ", "))})
@@ -308,5 +309,10 @@ func parseLiveOptions(query url.Values) (options liveOptions, err error) {
 	options.window = number("window", func(n int) bool { return n >= 1 && n <= maxWindow }, fmt.Sprintf("a number of frames from 1 to %d", maxWindow))
 	options.width = number("width", func(n int) bool { return slices.Contains(widths, n) }, fmt.Sprintf("one of %d pixels", widths))
 	options.fps = number("fps", func(n int) bool { return n >= 1 && n <= maxFPS }, fmt.Sprintf("a number of frames a second from 1 to %d", maxFPS))
+	if values, given := query["pictures"]; given && err == nil {
+		if options.streamed = slices.Equal(values, []string{"streamed"}); !options.streamed {
+			err = badField(Field{Field: "pictures", Detail: fmt.Sprintf("%q; accepts streamed: without those that the camera's stream shows alike", values)})
+		}
+	}
 	return options, err
 }

@@ -240,7 +240,8 @@ func TestHandlers(t *testing.T) {
 		{"no cameras", bare.URL, "/api/v1/cameras", nil, 200, `"cameras":[]`},
 		{"unknown camera", open.URL, "/api/v1/cameras/south/live", nil, 404, `no camera \"south\"`},
 		{"bad window", open.URL, "/api/v1/cameras/north/live?window=99", nil, 400, "1 to 16"},
-		{"no such option", open.URL, "/api/v1/cameras/north/live?widht=160", nil, 400, "accepts window, width, fps"},
+		{"no such option", open.URL, "/api/v1/cameras/north/live?widht=160", nil, 400, "accepts window, width, fps, pictures"},
+		{"no such pictures", open.URL, "/api/v1/cameras/north/live?pictures=none", nil, 400, "accepts streamed"},
 		{"not a WebSocket", open.URL, "/api/v1/cameras/north/live", nil, 426, ""},
 
 		{"foreign name", open.URL, "/", http.Header{"Host": {"evil.example"}}, 421, "loopback"},

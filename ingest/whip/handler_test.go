@@ -2,12 +2,14 @@ package whip
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -296,4 +298,32 @@ func FuzzOffer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// One client does not get all of the TCP connections that there may be.
+func TestClientsTCPConnections(t *testing.T) {
+	s, _ := serve(t, Config{})
+	closed := make(chan int)
+	for i := range maxClientTCP + 1 {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read sync.WaitGroup
+		t.Cleanup(func() {
+			_ = conn.Close()
+			read.Wait()
+		})
+		read.Go(func() {
+			_, _ = conn.Read(make([]byte, 1))
+			select {
+			case closed <- i:
+			case <-t.Context().Done():
+			}
+		})
+	}
+	// The others are closed after firstWord, or at the end.
+	if i := <-closed; i != maxClientTCP {
+		t.Errorf("connection %d is closed first", i)
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v3"
 	"golang.org/x/net/netutil"
 
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/restream"
 )
@@ -29,10 +30,11 @@ const (
 	tcpQueue = 64
 	// tcpWriteBuffer keeps a publisher that reads nothing from holding us up.
 	tcpWriteBuffer = 256 << 10
-	// maxTCP bounds the TCP connections, of which a publisher needs one; those that
-	// say nothing are closed after firstWord.
-	maxTCP    = 256
-	firstWord = 5 * time.Second
+	// maxTCP bounds the TCP connections, of which a publisher or a viewer needs one, and maxClientTCP those of one client;
+	// those that say nothing are closed after firstWord.
+	maxTCP       = 256
+	maxClientTCP = 64
+	firstWord    = 5 * time.Second
 	// keepAlive is how often the connection is probed when nothing else is sent.
 	keepAlive = 2 * time.Second
 )
@@ -86,7 +88,7 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	s.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
-		Listener: netutil.LimitListener(listener, maxTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
+		Listener: limit.Listen(netutil.LimitListener(listener, maxTCP), maxClientTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
 		WriteBufferSize: tcpWriteBuffer, FirstStunBindTimeout: firstWord, AliveDurationForConnFromStun: firstWord,
 	})
 	if conn == nil {

@@ -5,6 +5,7 @@ import { toPath } from "./outline.js";
 import { Colours } from "./palette.js";
 import { root } from "./root.js";
 import { Timelines } from "./timeline.js";
+import { able, rtpTime, Video } from "./video.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
 const firstRetry = 500; // ms
@@ -17,6 +18,13 @@ const removed = "the camera was removed"; // as segd says it when it closes the 
 const moved = "another box runs the camera"; // likewise
 const given = "the camera was removed or paused"; // the status of a camera that a box has let go
 const small = "&width=320&fps=2"; // what a tile of the wall needs
+const streamed = "&pictures=streamed"; // what video needs: the masks
+const startMost = 5000; // ms until video shows something
+const lostAfter = 1500; // ms that masks wait for their picture until video counts as lost
+const firstVideo = 10000; // ms from video that was lost to the next try
+const lastVideo = 600000;
+const steadyVideo = 60000; // ms after which video that was lost has worked
+const stillMost = 2000; // ms until there should be a JPEG
 
 // ClockOffset estimates this clock minus the server's: the smallest difference
 // seen lately holds the least network delay.
@@ -35,7 +43,7 @@ class ClockOffset {
 
 export class Feed {
   size = null; // { width, height } of its pictures, when known before the first
-  frame = null; // newest decoded frame: { mask, objects, regions, image, whole (the image is), shownAt, age }
+  frame = null; // newest decoded frame: { mask, objects, regions, image, video (that is where it is from), whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
   layout = { zones: [], lines: [] }; // as the API has them
   info = {}; // what the API lists of the camera
@@ -60,6 +68,14 @@ export class Feed {
   #times = [];
   #offset = new ClockOffset();
   #kept = null; // a frame that somebody marks
+  #asked = ""; // of the connection: which pictures
+  #wanted = false; // whether video is
+  #video = null; // from the first try on
+  #plays = false; // it has shown something: the connection is for masks
+  #videoAt = 0; // when to try it, and when the try began
+  #videoRetry = firstVideo;
+  #masks = new Map(); // by RTP time: { header, at }, of frames whose picture has not come, oldest first
+  #ahead = null; // { time, image }: a picture whose masks have not come
   #movedAt = -Infinity; // when the camera began to move to another box, unless it has shown something since
   #notify;
 
@@ -81,6 +97,7 @@ export class Feed {
     this.#stopped = true;
     clearTimeout(this.#timer);
     clearInterval(this.#watchdog);
+    this.#endVideo();
     this.#socket?.close();
     this.#socket = null;
   }
@@ -90,7 +107,100 @@ export class Feed {
   setLarge(large) {
     if (this.#large === large) return;
     this.#large = large;
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#exchange();
+    this.#videoAt = 0;
+    this.#endVideo();
+    this.#adapt();
+  }
+
+  // setVideo has the pictures come by WHEP where that works, if they are large ones. JPEGs come until then, and again when
+  // it works no longer.
+  setVideo(wanted) {
+    this.#wanted = wanted;
+    this.#videoAt = 0;
+    this.#videoRetry = firstVideo;
+    if (!wanted) this.#endVideo();
+    this.#adapt();
+    this.#check();
+  }
+
+  // still has JPEGs come, which are sharper, and resolves once the frame that is shown is one, to keep it.
+  async still() {
+    if (!this.frame?.video) return;
+    this.#endVideo();
+    this.#videoAt = performance.now() + 2 * stillMost;
+    this.#adapt();
+    const late = performance.now() + stillMost;
+    while (this.frame.video && performance.now() < late) await new Promise((done) => setTimeout(done, 10));
+  }
+
+  #startVideo() {
+    this.#videoAt = performance.now();
+    this.#video = new Video(this.camera, (time, image) => this.#picture(time, image), () => this.#loseVideo());
+  }
+
+  #endVideo() {
+    this.#video?.stop();
+    this.#video = null;
+    this.#plays = false;
+    this.#masks.clear();
+    this.#ahead?.image.close();
+    this.#ahead = null;
+  }
+
+  // #loseVideo goes back to JPEGs, for a while.
+  #loseVideo() {
+    const now = performance.now();
+    if (this.#plays && now - this.#videoAt > steadyVideo) this.#videoRetry = firstVideo;
+    this.#endVideo();
+    this.#videoAt = now + this.#videoRetry;
+    this.#videoRetry = Math.min(lastVideo, 2 * this.#videoRetry);
+    this.#adapt();
+  }
+
+  // #checkVideo starts video that is wanted, and ends it where it does not work.
+  #checkVideo() {
+    const now = performance.now();
+    if (!this.#video) {
+      const may = this.#wanted && this.#large && !this.#stopped && !this.#kept && able() && this.frame && this.status?.up;
+      if (may && now >= this.#videoAt) this.#startVideo();
+      return;
+    }
+    const [oldest] = this.#masks.values();
+    if (this.#plays ? oldest && now - oldest.at > lostAfter : now - this.#videoAt > startMost) this.#loseVideo();
+  }
+
+  // #picture is called with each picture of the video.
+  #picture(time, image) {
+    if (!this.#plays) {
+      this.#plays = true;
+      this.#adapt(); // the next masks have no JPEG
+    }
+    this.#ahead?.image.close();
+    this.#ahead = { time, image };
+    this.#match();
+  }
+
+  // #match shows the picture that is there, once its masks are. Those of pictures before it are of no use.
+  #match() {
+    const { time, image } = this.#ahead ?? {};
+    const found = this.#masks.get(time);
+    if (!found) return;
+    this.#ahead = null;
+    for (const earlier of this.#masks.keys()) {
+      this.#masks.delete(earlier);
+      if (earlier === time) break;
+    }
+    this.#present(found.header, image, { video: true, whole: true });
+  }
+
+  // #adapt asks for other pictures than those that come, if others are needed.
+  #adapt() {
+    if (this.#socket?.readyState === WebSocket.OPEN && this.#asked !== this.#query()) this.#exchange();
+  }
+
+  #query() {
+    if (!this.#large) return small;
+    return this.#plays ? streamed : "";
   }
 
   // #exchange puts another connection in the place of the one there is, one after the
@@ -134,8 +244,8 @@ export class Feed {
   }
 
   #connect() {
-    const large = this.#large;
-    const url = root(`api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}${large ? "" : small}`);
+    this.#asked = this.#query();
+    const url = root(`api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}${this.#asked}`);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
@@ -146,7 +256,7 @@ export class Feed {
     socket.onopen = current(() => {
       this.#opened = true;
       this.#setLink("open", "");
-      if (large !== this.#large) this.#exchange(); // it was chosen, or left, meanwhile
+      this.#adapt(); // it was chosen, or left, meanwhile
     });
     socket.onmessage = current((event) => this.#receive(event.data, socket));
     socket.onclose = current((event) => this.#closed(event));
@@ -155,6 +265,8 @@ export class Feed {
   #closed(event) {
     this.#socket = null;
     if (this.#stopped) return;
+    if (this.#plays && !this.#opened) this.#loseVideo(); // another segd may not know of it
+    else this.#endVideo();
     if (!this.#opened) this.#ask();
     // A box that dies says nothing: in a fleet any end may be a move.
     const moves = this.place !== null && this.#opened && event.reason !== removed;
@@ -193,6 +305,7 @@ export class Feed {
       this.#closed({ code: 0, reason: "nothing was heard for 10 s" });
       socket.close();
     }
+    this.#checkVideo();
   }
 
   #receive(data, socket) {
@@ -213,18 +326,29 @@ export class Feed {
 
   async #show(data, socket) {
     const { header, jpeg } = parseFrame(data);
+    this.#offset.add(Date.now() - header.sent, performance.now());
+    if (jpeg.size === 0) {
+      if (!this.#plays) return; // it was lost meanwhile
+      this.#masks.set(rtpTime(header.frame), { header, at: performance.now() });
+      this.#match();
+      this.#checkVideo();
+    } else {
+      const image = await createImageBitmap(jpeg);
+      if (this.#asked === streamed && socket === this.#socket) this.#loseVideo(); // the stream hides what we may see
+      this.#present(header, image, { video: false, whole: image.width === header.frame.width });
+    }
+    if (socket === this.#socket && this.status?.up) this.#movedAt = -Infinity; // the camera has arrived
+  }
+
+  // #present makes a frame the newest.
+  #present(header, image, { video, whole }) {
     const mask = header.frame;
-    const image = await createImageBitmap(jpeg);
     const now = performance.now();
-    const wall = Date.now();
-    this.#offset.add(wall - header.sent, now);
     const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
     if (this.frame !== this.#kept) this.frame?.image.close();
     this.timelines.record(objects, now);
     this.colours.keep(objects.map((o) => o.id));
-    const whole = image.width === mask.width;
-    this.frame = { mask, objects, regions: toRegions(mask), image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
-    if (socket === this.#socket && this.status?.up) this.#movedAt = -Infinity; // the camera has arrived
+    this.frame = { mask, objects, regions: toRegions(mask), image, video, whole, shownAt: now, age: Date.now() - this.#offset.get() - Date.parse(mask.captureTime) };
     this.dropped = header.dropped;
     this.shown++;
     this.#times.push(now);

@@ -20,10 +20,12 @@ import { Wall } from "./wall.js";
 import { ZoneList, ZonePanel } from "./zonepanel.js";
 import { Zoning } from "./zoning.js";
 import { setText } from "./dom.js";
+import { able } from "./video.js";
 
 const listEvery = 5000; // ms between looks at the list of cameras
 const refreshEvery = 250; // ms between updates of figures and lists: faster cannot be read
 const zoomStep = 1.5;
+const videoKey = "segd.video"; // where a browser remembers that it is wanted
 
 const byId = (id) => document.getElementById(id);
 const announce = (text) => setText(byId("announce"), text);
@@ -68,6 +70,7 @@ const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
 let cores = 0; // of the machine
+let video = rememberedVideo(); // whether the large picture comes as video
 let usual; // the camera that is shown while the address names none: the first that was up
 const cameras = new Cameras({
   add: byId("add-camera"), first: byId("add-first"), edit: byId("edit-camera"), configured: byId("configured"), resume: byId("resume"),
@@ -109,6 +112,7 @@ function showFrame(feed) {
   if (!stage.frozen) stage.paint();
   document.body.dataset.frames = feed.shown;
   document.body.dataset.sequence = feed.frame.mask.sequence;
+  document.body.dataset.pictures = feed.frame.video ? "video" : "jpeg";
   document.body.dataset.objects = feed.frame.objects.filter((o) => o.state === "visible" && o.loops.length > 0).length;
 }
 
@@ -167,10 +171,13 @@ async function learn(feed) {
 // mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
 const mayDraw = () => !objects.readOnly && !stage.feed?.info.paused;
 
-// mark freezes the picture; id is the object to correct, 0 a new one.
-function mark(id = 0) {
+// mark freezes the picture; id is the object to correct, 0 a new one. Of video, it is the next JPEG that is frozen.
+async function mark(id = 0) {
+  const { feed } = stage;
   if (!mayDraw()) return;
   if (document.fullscreenElement) document.exitFullscreen();
+  if (feed?.frame?.video) await feed.still();
+  if (feed !== stage.feed || zoning.active) return;
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
 }
@@ -245,7 +252,10 @@ function arrange(list) {
   }
   for (const info of list) {
     const { name, width, height, zones, lines } = info;
-    if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
+    if (!feeds.has(name)) {
+      feeds.set(name, new Feed(name, onFeed));
+      feeds.get(name).setVideo(video);
+    }
     const feed = feeds.get(name);
     feed.info = info;
     if (info.paused || info.fault) feed.stop();
@@ -314,6 +324,29 @@ function toggleRegions() {
   stage.paint();
 }
 
+// setVideo has the large picture come as video, or as JPEGs, which this browser remembers.
+function setVideo(on) {
+  video = on;
+  byId("video").setAttribute("aria-pressed", String(on));
+  for (const feed of feeds.values()) feed.setVideo(on);
+  try {
+    localStorage.setItem(videoKey, on ? "on" : "off");
+  } catch {} // it may keep nothing
+}
+
+function toggleVideo() {
+  if (able()) setVideo(!video);
+}
+
+// rememberedVideo is what this browser remembers.
+function rememberedVideo() {
+  try {
+    return able() && localStorage.getItem(videoKey) === "on";
+  } catch {
+    return false;
+  }
+}
+
 function toggleFull() {
   if (document.fullscreenElement) document.exitFullscreen();
   else byId("picture").requestFullscreen?.();
@@ -324,7 +357,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, b: () => boxes.show(), u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, v: toggleVideo, f: toggleFull, b: () => boxes.show(), u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -379,6 +412,7 @@ stage.canvas.addEventListener("click", (event) => objects.point(stage.at(event),
 byId("mark").addEventListener("click", () => mark());
 byId("masks").addEventListener("click", toggleMasks);
 byId("regions").addEventListener("click", toggleRegions);
+byId("video").addEventListener("click", toggleVideo);
 byId("full").addEventListener("click", toggleFull);
 byId("draw-zone").addEventListener("click", () => drawZone("zone"));
 byId("draw-line").addEventListener("click", () => drawZone("line"));
@@ -390,5 +424,7 @@ document.addEventListener("visibilitychange", onVisibility);
 window.addEventListener("hashchange", choose);
 window.addEventListener("pagehide", () => marking.letGo());
 byId("full").hidden = !document.fullscreenEnabled;
+byId("video").hidden = byId("video-key").hidden = !able();
+if (video) setVideo(true);
 setInterval(refresh, refreshEvery);
 look();

@@ -1,5 +1,5 @@
 // A publisher by WHIP (RFC 9725): one track, sent until it is stopped or the
-// connection is lost.
+// connection is lost. A Session is what WHIP and WHEP have in common.
 import { root } from "./root.js";
 
 const maxBitrate = 5e6; // bit/s: enough for 720p, far below what a camera could fill a network with
@@ -12,40 +12,74 @@ export class Refused extends Error {
   }
 }
 
-export class Publisher {
-  #pc = null;
-  #session = ""; // address of the session at segd
+// Session is one at segd, from the answer to an offer on.
+export class Session {
+  #at = ""; // its address
   #token;
   #endpoint;
+
+  constructor(endpoint, token = "") {
+    this.#endpoint = endpoint;
+    this.#token = token;
+  }
+
+  // iceServers are those that segd names.
+  async iceServers() {
+    const response = await this.#fetch(this.#endpoint, { method: "OPTIONS" });
+    return parseLinks(response.headers.get("Link") ?? "");
+  }
+
+  // open posts a connection's offer and takes the answer, unless the connection was closed meanwhile: then the session
+  // is ended. segd answers to wherever checks come from, so our candidates are not waited for.
+  async open(pc) {
+    const response = await this.#fetch(this.#endpoint, {
+      method: "POST", headers: { "Content-Type": "application/sdp" }, body: pc.localDescription.sdp,
+    });
+    if (response.status !== 201) throw new Refused(response.status, await reason(response));
+    this.#at = new URL(response.headers.get("Location"), response.url).href;
+    const sdp = await response.text();
+    if (pc.signalingState === "closed") await this.end();
+    else await pc.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  // end also works while the page is being left. It resolves to true if another publisher had taken over.
+  async end() {
+    if (!this.#at) return false;
+    const at = this.#at;
+    this.#at = "";
+    try {
+      return (await this.#fetch(at, { method: "DELETE", keepalive: true })).status === 409;
+    } catch {
+      return false; // segd notices by itself too
+    }
+  }
+
+  #fetch(url, options) {
+    const headers = { ...options.headers };
+    if (this.#token) headers.Authorization = `Bearer ${this.#token}`;
+    return fetch(url, { ...options, headers });
+  }
+}
+
+export class Publisher {
+  #pc = null;
+  #session;
   #onState;
 
   // onState(state) is called with the connection's states, as WebRTC names them.
   constructor(camera, token, onState) {
-    this.#endpoint = root(`whip/${encodeURIComponent(camera)}`);
-    this.#token = token;
+    this.#session = new Session(root(`whip/${encodeURIComponent(camera)}`), token);
     this.#onState = onState;
   }
 
   async start(track) {
-    const iceServers = await this.#iceServers();
-    const pc = new RTCPeerConnection({ bundlePolicy: "max-bundle", iceServers });
+    const pc = new RTCPeerConnection({ bundlePolicy: "max-bundle", iceServers: await this.#session.iceServers() });
     this.#pc = pc;
     pc.onconnectionstatechange = () => this.#pc === pc && this.#onState(pc.connectionState);
     const { sender } = pc.addTransceiver(track, { direction: "sendonly", sendEncodings: [{ maxBitrate }] });
     await keepSize(sender);
     await pc.setLocalDescription();
-    // segd answers to wherever checks come from, so our candidates are not waited for.
-    const response = await this.#fetch(this.#endpoint, {
-      method: "POST", headers: { "Content-Type": "application/sdp" }, body: pc.localDescription.sdp,
-    });
-    if (response.status !== 201) throw new Refused(response.status, await reason(response));
-    this.#session = new URL(response.headers.get("Location"), response.url).href;
-    const sdp = await response.text();
-    if (this.#pc !== pc) { // stopped meanwhile
-      await this.#end();
-      return;
-    }
-    await pc.setRemoteDescription({ type: "answer", sdp });
+    await this.#session.open(pc);
   }
 
   // stop ends the session; it also works while the page is being left. It resolves
@@ -53,7 +87,7 @@ export class Publisher {
   stop() {
     this.#pc?.close();
     this.#pc = null;
-    return this.#end();
+    return this.#session.end();
   }
 
   // stats returns what is being sent, or null while nothing is.
@@ -66,28 +100,6 @@ export class Publisher {
       if (s.type === "candidate-pair" && s.nominated) roundTrip = 1000 * s.currentRoundTripTime;
     }
     return out && { ...pick(out), roundTrip };
-  }
-
-  async #end() {
-    if (!this.#session) return false;
-    const session = this.#session;
-    this.#session = "";
-    try {
-      return (await this.#fetch(session, { method: "DELETE", keepalive: true })).status === 409;
-    } catch {
-      return false; // segd notices by itself too
-    }
-  }
-
-  #fetch(url, options) {
-    const headers = { ...options.headers };
-    if (this.#token) headers.Authorization = `Bearer ${this.#token}`;
-    return fetch(url, { ...options, headers });
-  }
-
-  async #iceServers() {
-    const response = await this.#fetch(this.#endpoint, { method: "OPTIONS" });
-    return parseLinks(response.headers.get("Link") ?? "");
   }
 }
 
