@@ -486,7 +486,6 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 			return err
 		}
 	}
-	dst.ReleaseMaps()
 	return nil
 }
 

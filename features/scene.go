@@ -180,7 +180,7 @@ type Sight struct {
 type Model interface {
 	// Features computes the maps of what view shows of a BGR24 image of width×height pixels
 	// (tight, 3·width·height bytes, not kept), and what is found there, and returns them in dst, whose
-	// memory it reuses. Number, order and channels of the maps never change; cells and boxes are placed
+	// memory it reuses and nobody else has. Number, order and channels of the maps never change; cells and boxes are placed
 	// in the image as it is. The model may look farther than the view.
 	Features(dst Sight, bgr []byte, width, height int, view View) (Sight, error)
 }

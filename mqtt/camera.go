@@ -127,8 +127,12 @@ func (p *Publisher) describe(now Camera) *camera {
 	if p.cfg.Thumbnail != nil {
 		c.retained[c.at+topicSnapshot] = true
 	}
-	if before == nil && now.Hides != "" || before != nil && before.Hides != now.Hides {
-		p.set(c.at+topicSnapshot, nil) // it may show what is hidden now; so may one of the run before
+	hid := "" // a camera that is new may have hidden nothing in the run before
+	if before != nil {
+		hid = before.Hides
+	}
+	if hid != now.Hides {
+		p.set(c.at+topicSnapshot, nil) // it may show what is hidden now
 	}
 	c.retained[c.at+topicState] = true
 	p.showState(c)

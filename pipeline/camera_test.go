@@ -643,7 +643,6 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 	})
 }
 
-// One bad frame costs that frame, not the objects; frame after frame restarts.
 // The model's maps take most of a scene's memory. A scene that waits for its next frame has none.
 func TestMapsAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -674,6 +673,7 @@ func TestMapsAreReleased(t *testing.T) {
 	})
 }
 
+// One bad frame costs that frame, not the objects; frame after frame restarts.
 func TestErrors(t *testing.T) {
 	errBad := errors.New("bad picture")
 	for _, tt := range []struct {

@@ -204,6 +204,44 @@ func TestBatchKeep(t *testing.T) {
 	}
 }
 
+// closing is an engine that remembers how many networks it was laid out for at once.
+type closing struct {
+	slow
+	open, most int
+}
+
+type closed struct {
+	network
+	e *closing
+}
+
+func (e *closing) layOut(size image.Point, images int) (network, error) {
+	e.open++
+	e.most = max(e.most, e.open)
+	n, err := e.slow.layOut(size, images)
+	return closed{n, e}, err
+}
+
+func (n closed) close() error {
+	n.e.open--
+	return n.network.close()
+}
+
+// Of an engine that keeps none a network is closed before the next is laid out, which takes its memory.
+func TestMemoryIsHandedOn(t *testing.T) {
+	e := new(closing)
+	c := newBackend(e, "closing", DeviceCPU, 1, 0)
+	for n := range 10 {
+		size := image.Pt(1+n%3, 1)
+		if err := c.compute(size, func([]float32) error { return nil }, func(network, int) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.most != 1 || len(c.networks) != 1 {
+		t.Errorf("%d networks at once, %d are kept; want one", e.most, len(c.networks))
+	}
+}
+
 // An image that takes long to be written is waited for by those of its run, and begins no other.
 func TestBatchSlowImage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

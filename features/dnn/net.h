@@ -1,5 +1,5 @@
-// What segd needs of OpenCV: cv::dnn::Net and cv::resize. Every call catches C++ exceptions, which would
-// abort the process.
+// What segd needs of OpenCV: cv::dnn::Net and cv::resize. What computes or reads what comes from outside
+// catches C++ exceptions, which would abort the process.
 #ifndef SEGD_NET_H
 #define SEGD_NET_H
 

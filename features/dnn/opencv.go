@@ -3,6 +3,8 @@ package dnn
 import (
 	"errors"
 	"image"
+
+	"github.com/segd/segd/internal/buffers"
 )
 
 // openCV computes a model with OpenCV's DNN module.
@@ -43,7 +45,7 @@ func (e *openCV) keep() int {
 func (e *openCV) open(size image.Point, images int) (*openCVNetwork, error) {
 	n := &openCVNetwork{
 		engine: e, nets: make([]*openCVNet, 1+images), shapes: make([][3]int, images),
-		size: size, blob: make([]float32, images*inputChannels*size.Y*size.X),
+		size: size, blob: buffers.Get(images * inputChannels * size.Y * size.X),
 	}
 	if _, err := n.netFor(1); err != nil {
 		return nil, err
@@ -145,5 +147,6 @@ func (n *openCVNetwork) close() error {
 			net.close()
 		}
 	}
+	buffers.Put(n.blob)
 	return nil
 }

@@ -135,7 +135,7 @@ func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) erro
 	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
 	if s.Size() != s.size {
 		var err error
-		if in.scaled, err = resize(in.scaled[:0], pix, stride, s.Size(), s.size); err != nil {
+		if in.scaled, err = resize(in.scaled, pix, stride, s.Size(), s.size); err != nil {
 			return err
 		}
 		pix, stride = in.scaled, 3*s.size.X

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// steps is how many sizes there are from one power of two to the next: a fifth more than was asked for, at most.
+// steps is how many sizes there are from one power of two to the next: a quarter more than was asked for, at most.
 const steps = 4
 
 // idle holds by size where the first value of each is, which needs no memory beside it.

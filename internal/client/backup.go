@@ -1,10 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -99,7 +99,11 @@ func backUp(ctx context.Context, std cli.Streams, from *storeFlags, withKey bool
 		b.Cameras[name] = backup.Camera{Settings: value, Checkpoint: k.checkpoint, Short: k.short}
 		lines = append(lines, name+": "+contents(value != nil, k.time))
 	}
-	if err := files.WriteWhole(path, 0o600, func(w io.Writer) error { return backup.Write(w, b) }); err != nil {
+	var content bytes.Buffer
+	if err := backup.Write(&content, b); err != nil {
+		return err
+	}
+	if err := files.WriteWhole(path, 0o600, content.Bytes()); err != nil {
 		return cli.Usage(fmt.Errorf("backup: %w", err))
 	}
 	switch {

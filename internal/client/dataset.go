@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -168,7 +167,7 @@ func (f importFlags) write(ctx context.Context, std cli.Streams, c dataset.Marke
 		text, err = annotation.Marshal(a)
 	}
 	if err == nil {
-		err = files.WriteWhole(f.save, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
+		err = files.WriteWhole(f.save, 0o644, text)
 	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("import: %w", err))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,7 @@ func (f recordFlags) fps() int {
 	if f.clips != "" || f.choose.When != "" || f.choose.Every < time.Second {
 		return 0
 	}
-	return int(math.Ceil(float64(10*time.Second) / float64(f.choose.Every)))
+	return int((10*time.Second + f.choose.Every - 1) / f.choose.Every)
 }
 
 func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f recordFlags) (err error) {

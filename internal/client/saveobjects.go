@@ -38,7 +38,7 @@ func saveObjects(ctx context.Context, out io.Writer, page pageFlags, camera, pat
 	case saved == nil:
 		return err
 	}
-	if err := files.WriteWhole(path, 0o644, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
+	if err := files.WriteWhole(path, 0o644, file); err != nil {
 		return cli.Usage(err)
 	}
 	_, err = fmt.Fprintf(out, "%s: the objects of frame %d in %s\n", camera, saved.GetSequence(), path)

@@ -90,10 +90,10 @@ func (c *Clips) Add(m *segdv1.MaskFrame, picture []byte, chosen bool) error {
 
 // write adds the frames that wait to the clip, or begins one. Those whose picture is damaged are left out.
 func (c *Clips) write() (leftOut, err error) {
-	var damaged []error
+	damaged, first := 0, error(nil)
 	defer func() {
-		if len(damaged) > 0 {
-			leftOut = fmt.Errorf("%d damaged pictures are left out of the clip; the first: %w", len(damaged), damaged[0])
+		if damaged > 0 {
+			leftOut = fmt.Errorf("%d damaged pictures are left out of the clip; the first: %w", damaged, first)
 		}
 	}()
 	for len(c.waiting) > 0 {
@@ -101,7 +101,7 @@ func (c *Clips) write() (leftOut, err error) {
 		c.waiting = c.waiting[1:]
 		c.bytes -= len(f.picture)
 		if err := c.draw(f); err != nil {
-			damaged = append(damaged, fmt.Errorf("frame %d: %w", f.masks.GetSequence(), err))
+			damaged, first = damaged+1, cmp.Or(first, fmt.Errorf("frame %d: %w", f.masks.GetSequence(), err))
 			continue
 		}
 		if c.clip == nil {

@@ -1,11 +1,9 @@
 package files
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,9 +11,9 @@ import (
 )
 
 // WriteWhole writes a file, all of it or none; after a power cut too, once it has returned. What was there is replaced, if it
-// was a regular file. Mode is as of os.OpenFile.
-func WriteWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	return onDisk.writeWhole(path, mode, write)
+// was a regular file, and who could not read it then cannot now. Mode is as of os.OpenFile.
+func WriteWhole(path string, mode fs.FileMode, content []byte) error {
+	return onDisk.writeWhole(path, mode, content)
 }
 
 // disk is what makes a file last.
@@ -26,13 +24,12 @@ type disk struct {
 
 var onDisk = disk{(*os.File).Sync, os.Rename}
 
-func (d disk) writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	var content bytes.Buffer
-	if err := write(&content); err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return &fault{fmt.Sprintf("%s is %s; accepted: a regular file, or none yet", path, what(info.Mode()))}
+func (d disk) writeWhole(path string, mode fs.FileMode, content []byte) error {
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return &fault{fmt.Sprintf("%s is %s; accepted: a regular file, or none yet", path, what(info.Mode()))}
+		}
+		mode &= info.Mode().Perm()
 	}
 	if at, err := filepath.EvalSymlinks(path); err == nil { // the link stays
 		path = at
@@ -48,7 +45,7 @@ func (d disk) writeWhole(path string, mode fs.FileMode, write func(io.Writer) er
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content.Bytes())
+	_, err = f.Write(content)
 	if err == nil {
 		err = d.sync(f)
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,10 +61,7 @@ func TestWriteWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &recorded{t: t, fails: fails}
-		err := r.disk().writeWhole(path, 0o644, func(w io.Writer) error {
-			_, err := w.Write(content)
-			return err
-		})
+		err := r.disk().writeWhole(path, 0o644, content)
 		if want := all[:cmp.Or(k, len(all))]; !slices.Equal(r.did, want) || (err != nil) != (k > 0) {
 			t.Errorf("%s fails: %q, %v; want %q", fails, r.did, err, want)
 		}
@@ -81,7 +77,7 @@ func TestWriteWhole(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "home.tar")
-	if err := WriteWhole(path, 0o600, func(io.Writer) error { return nil }); err != nil {
+	if err := WriteWhole(path, 0o600, nil); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
@@ -96,16 +92,19 @@ func TestWriteWholeOver(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("file", link), syscall.Mkfifo(pipe, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	write := func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }
-	if err := WriteWhole(link, 0o600, write); err != nil {
+	after := []byte("after")
+	if err := WriteWhole(link, 0o644, after); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v; want a file for its owner still", info, err)
 	}
 	text, err := os.ReadFile(file)
 	if info, fault := os.Lstat(link); err != nil || fault != nil || string(text) != "after" || info.Mode().IsRegular() {
 		t.Errorf("%q, %v; the link is %v, %v", text, err, info, fault)
 	}
 	for path, want := range map[string]string{pipe: "is a named pipe; accepted: a regular file, or none yet", dir: "is a folder; accepted:"} {
-		if err := WriteWhole(path, 0o600, write); err == nil || !strings.Contains(err.Error(), want) {
+		if err := WriteWhole(path, 0o600, after); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", path, err, want)
 		}
 	}

@@ -278,8 +278,10 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	for i, url := range urls {
 		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp%s}\n", benchCameraName(i), url, detect)
 	}
-	if _, err := config.Parse(f.add, []byte(text), nil); f.add != "" && err != nil {
-		return nil, cli.Usage(err)
+	if f.add != "" {
+		if _, err := config.Parse(f.add, []byte(text), nil); err != nil {
+			return nil, cli.Usage(err)
+		}
 	}
 	file := filepath.Join(s.dir, "segd.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -382,7 +384,8 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 
 // besideCommand runs while it is measured. end must follow.
 type besideCommand struct {
-	cmd   *exec.Cmd
+	ctx   context.Context // of the measurement
+	stop  context.CancelFunc
 	ended chan struct{} // closed when it has
 	err   error         // then: how
 }
@@ -392,17 +395,21 @@ func (s *benchSegd) startBeside(ctx context.Context, std cli.Streams, command st
 	if command == "" {
 		return nil, nil
 	}
-	b := &besideCommand{cmd: exec.CommandContext(ctx, "sh", "-c", command), ended: make(chan struct{})}
-	b.cmd.Stdout, b.cmd.Stderr = std.Err, std.Err
-	b.cmd.Env = append(os.Environ(), "SEGD_HTTP_URL="+s.page, "SEGD_NATS_URL="+s.bus)
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end what the shell started too
-	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGTERM) }
-	if err := b.cmd.Start(); err != nil {
+	b := &besideCommand{ctx: ctx, ended: make(chan struct{})}
+	ctx, b.stop = context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Stdout, cmd.Stderr = std.Err, std.Err
+	cmd.Env = append(os.Environ(), "SEGD_HTTP_URL="+s.page, "SEGD_NATS_URL="+s.bus)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end what the shell started too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = benchPatience
+	if err := cmd.Start(); err != nil {
+		b.stop()
 		return nil, fmt.Errorf("--beside: %w", err)
 	}
 	go func() {
 		defer close(b.ended)
-		b.err = b.cmd.Wait()
+		b.err = cmd.Wait()
 	}()
 	return b, nil
 }
@@ -412,13 +419,17 @@ func (b *besideCommand) end() error {
 	if b == nil {
 		return nil
 	}
+	early := false
 	select {
 	case <-b.ended:
-		return fmt.Errorf("--beside: the command ended before it was measured: %w", cmp.Or(b.err, errors.New("exit status 0")))
+		early = b.ctx.Err() == nil
 	default:
 	}
-	_ = b.cmd.Cancel() // it may end at this moment
+	b.stop()
 	<-b.ended
+	if early {
+		return fmt.Errorf("--beside: the command ended before it was measured: %w", cmp.Or(b.err, errors.New("exit status 0")))
+	}
 	return nil
 }
 

@@ -60,13 +60,21 @@ func (m *cachedModel) Features(dst features.Sight, bgr []byte, width, height int
 		if err != nil || m.sights == nil {
 			return made, err
 		}
-		kept = features.Sight{Maps: slices.Clone(made.Maps), Found: slices.Clone(made.Found)}
-		for k := range kept.Maps { // the model may write over its own
-			kept.Maps[k].Data = slices.Clone(kept.Maps[k].Data)
-		}
-		m.sights[view] = kept
+		m.sights[view] = copySight(features.Sight{}, made)
+		return made, nil
 	}
-	return features.Sight{Maps: append(dst.Maps[:0], kept.Maps...), Found: append(dst.Found[:0], kept.Found...)}, nil
+	return copySight(dst, kept), nil
+}
+
+// copySight returns a copy of s in dst's memory, which is dst's alone.
+func copySight(dst, s features.Sight) features.Sight {
+	dst.Maps = slices.Grow(dst.Maps[:0], len(s.Maps))[:len(s.Maps)]
+	for k, m := range s.Maps {
+		m.Data = append(dst.Maps[k].Data[:0], m.Data...)
+		dst.Maps[k] = m
+	}
+	dst.Found = append(dst.Found[:0], s.Found...)
+	return dst
 }
 
 // View is a camera's frames as trackers see them: the model looks at each once, however

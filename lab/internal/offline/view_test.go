@@ -74,3 +74,18 @@ func TestView(t *testing.T) {
 		t.Errorf("looked at each scale so often: %v; want %v", model, want)
 	}
 }
+
+// Whoever gets maps may write over them, and give their memory away: the next gets the same.
+func TestCachedMapsAreCopies(t *testing.T) {
+	m := &cachedModel{Model: flatModel{}, sights: map[features.View]features.Sight{}}
+	for n := range 3 {
+		s, err := m.Features(features.Sight{}, nil, 1, 1, features.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Maps[0].Data[0]; got != 0.5 {
+			t.Errorf("time %d: %v; want 0.5", n, got)
+		}
+		s.Maps[0].Data[0] = 9
+	}
+}
