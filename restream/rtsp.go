@@ -151,22 +151,22 @@ func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path stri
 	if conn.Transport().Tunnel != gortsplib.TunnelNone { // pages of other sites could make one
 		return refusal(base.StatusForbidden, "accepts RTSP itself, not within HTTP"), nil
 	}
+	peer := conn.NetConn().(*limit.Conn)
 	var given headers.Authorization
 	has := given.Unmarshal(req.Header["Authorization"]) == nil
 	if !h.knows(conn, req, given.Username) {
 		if !has {
 			return &base.Response{StatusCode: base.StatusUnauthorized}, liberrors.ErrServerAuth{}
 		}
-		remote := conn.NetConn().RemoteAddr()
-		h.cfg.Logger.Debug("a wrong password by RTSP", "client", remote.String())
-		if wait, ok := h.wrong.Spend(limit.Client(remote.(*net.TCPAddr).AddrPort().Addr()), limit.CostWork); !ok {
+		h.cfg.Logger.Debug("a wrong password by RTSP", "client", peer.RemoteAddr().String())
+		if wait, ok := h.wrong.Spend(peer.Client, limit.CostWork); !ok {
 			res := refusal(base.StatusServiceUnavailable, errNoPassword.Error())
 			res.Header = base.Header{"Retry-After": base.HeaderValue{strconv.Itoa(wait)}}
 			return res, errNoPassword
 		}
 		return &base.Response{StatusCode: base.StatusUnauthorized}, liberrors.ErrServerAuth{}
 	}
-	conn.NetConn().(*limit.Conn).Trust()
+	peer.Trust()
 	camera, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if box := h.cfg.Elsewhere(camera); box != "" {
 		return refusal(base.StatusNotFound, fmt.Sprintf("camera %q is run by box %q; ask there", camera, box)), nil

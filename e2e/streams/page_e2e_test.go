@@ -152,6 +152,13 @@ func (w *pageWorld) marks() {
 	if frozen != drawn || frozen == 0 || w.is("document.body.dataset.pictures === 'video'") {
 		w.Errorf("frame %d is frozen, and picture %d is drawn", frozen, drawn)
 	}
+	// Under a frozen picture no video is begun, however long it takes to mark.
+	w.do("window.before = connections.length")
+	published := w.published()
+	w.until("masks of 6 s", func() bool { return w.published() > published+6*countingFPS })
+	if n := w.value("segd_stream_viewers"); n != 0 || w.is("connections.length > before") {
+		w.Errorf("video is begun under a frozen picture; %v watch it", n)
+	}
 	w.do("document.getElementById('cancel').click()")
 	w.shows("video")
 }
@@ -180,7 +187,9 @@ func (w *pageWorld) lost() {
 
 func (w *pageWorld) sees() {
 	w.do("window.before = connections.length; location.hash = '#seen'")
-	w.until("video to be tried", func() bool { return w.is("connections.length > before") })
+	w.until("video to be tried and given up", func() bool {
+		return w.is("connections.length > before && connections.at(-1).signalingState === 'closed'")
+	})
 	w.leftAlone()
 	w.do("window.before = Number(document.body.dataset.frames)")
 	w.until("frames", func() bool {

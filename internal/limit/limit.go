@@ -1,5 +1,5 @@
-// Package limit is what others may ask of segd, over HTTP and over NATS alike: how
-// much in one request, and how often. A Limiter may be used from any goroutine.
+// Package limit is what others may ask of segd, over HTTP, NATS and RTSP alike: how much
+// in one request, how often, and how many connections. A Limiter may be used from any goroutine.
 package limit
 
 import (

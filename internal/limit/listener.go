@@ -30,7 +30,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		addr, _ := netip.ParseAddrPort(conn.RemoteAddr().String()) // else all are one client
 		if client := Client(addr.Addr()); l.enter(client) {
-			return &Conn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client) })}, nil
+			return &Conn{Conn: conn, Client: client, leave: sync.OnceFunc(func() { l.leave(client) })}, nil
 		}
 		_ = conn.Close() // it was not used
 	}
@@ -57,6 +57,8 @@ func (l *Listener) leave(client netip.Prefix) {
 // Conn is a connection that counts against its client until it is closed or trusted.
 type Conn struct {
 	net.Conn
+	Client netip.Prefix
+
 	leave func()
 }
 

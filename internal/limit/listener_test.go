@@ -52,13 +52,17 @@ func TestListener(t *testing.T) {
 		return (<-taken).(*Conn)
 	}
 	first, second := accept(), accept()
+	client := Client(netip.MustParseAddr("127.0.0.1"))
+	if first.Client != client {
+		t.Errorf("it is of %v, want %v", first.Client, client)
+	}
 	refused(func() { _ = first.Close() })
 	third := refused(second.Trust)
 	if err := second.Close(); err != nil { // which makes no room again
 		t.Fatal(err)
 	}
 	refused(func() { _ = third.Close(); _ = third.Close() })
-	if n := l.conns[Client(netip.MustParseAddr("127.0.0.1"))]; len(l.conns) != 1 || n != 2 {
+	if n := l.conns[client]; len(l.conns) != 1 || n != 2 {
 		t.Errorf("%v are counted, want 2", l.conns)
 	}
 }

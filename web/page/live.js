@@ -5,7 +5,7 @@ import { toPath } from "./outline.js";
 import { Colours } from "./palette.js";
 import { root } from "./root.js";
 import { Timelines } from "./timeline.js";
-import { able, rtpTime, Video } from "./video.js";
+import { rtpTime, Video } from "./video.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
 const firstRetry = 500; // ms
@@ -74,7 +74,8 @@ export class Feed {
   #plays = false; // it has shown something: the connection is for masks
   #videoAt = 0; // when to try it, and when the try began
   #videoRetry = firstVideo;
-  #masks = new Map(); // by RTP time: { header, at }, of frames whose picture has not come, oldest first
+  #stilling = null; // what still waits for
+  #masks = new Map(); // by RTP time: { header, objects, regions, at }, of frames whose picture has not come, oldest first
   #ahead = null; // { time, image }: a picture whose masks have not come
   #movedAt = -Infinity; // when the camera began to move to another box, unless it has shown something since
   #notify;
@@ -116,15 +117,20 @@ export class Feed {
   // it works no longer.
   setVideo(wanted) {
     this.#wanted = wanted;
-    this.#videoAt = 0;
     this.#videoRetry = firstVideo;
     if (!wanted) this.#endVideo();
+    if (!this.#video) this.#videoAt = 0;
     this.#adapt();
-    this.#check();
+    this.#checkVideo();
   }
 
-  // still has JPEGs come, which are sharper, and resolves once the frame that is shown is one, to keep it.
-  async still() {
+  // still has JPEGs come, which are sharper, and resolves once the frame that is shown is one, to keep it, or, if none
+  // comes within 2 s, with the picture that is seen. Who asks meanwhile waits for the same.
+  still() {
+    return (this.#stilling ??= this.#toJPEG().finally(() => (this.#stilling = null)));
+  }
+
+  async #toJPEG() {
     if (!this.frame?.video) return;
     this.#endVideo();
     this.#videoAt = performance.now() + 2 * stillMost;
@@ -161,8 +167,8 @@ export class Feed {
   #checkVideo() {
     const now = performance.now();
     if (!this.#video) {
-      const may = this.#wanted && this.#large && !this.#stopped && !this.#kept && able() && this.frame && this.status?.up;
-      if (may && now >= this.#videoAt) this.#startVideo();
+      const live = !this.#stopped && this.link === "open" && this.frame && this.status?.up;
+      if (this.#wanted && this.#large && live && !this.#kept && now >= this.#videoAt) this.#startVideo();
       return;
     }
     const [oldest] = this.#masks.values();
@@ -190,7 +196,7 @@ export class Feed {
       this.#masks.delete(earlier);
       if (earlier === time) break;
     }
-    this.#present(found.header, image, { video: true, whole: true });
+    this.#present(found, image);
   }
 
   // #adapt asks for other pictures than those that come, if others are needed.
@@ -326,29 +332,33 @@ export class Feed {
 
   async #show(data, socket) {
     const { header, jpeg } = parseFrame(data);
-    this.#offset.add(Date.now() - header.sent, performance.now());
+    const at = performance.now();
+    this.#offset.add(Date.now() - header.sent, at);
+    const objects = toObjects(header.frame).map((o) => ({ ...o, path: toPath(o.loops) }));
+    const masks = { header, objects, regions: toRegions(header.frame), at };
     if (jpeg.size === 0) {
       if (!this.#plays) return; // it was lost meanwhile
-      this.#masks.set(rtpTime(header.frame), { header, at: performance.now() });
+      this.#masks.set(rtpTime(header.frame), masks);
       this.#match();
       this.#checkVideo();
     } else {
       const image = await createImageBitmap(jpeg);
       if (this.#asked === streamed && socket === this.#socket) this.#loseVideo(); // the stream hides what we may see
-      this.#present(header, image, { video: false, whole: image.width === header.frame.width });
+      this.#present(masks, image);
     }
     if (socket === this.#socket && this.status?.up) this.#movedAt = -Infinity; // the camera has arrived
   }
 
-  // #present makes a frame the newest.
-  #present(header, image, { video, whole }) {
+  // #present makes a frame the newest. Its image is an ImageBitmap, of a JPEG, or a VideoFrame, which browsers may not know.
+  #present({ header, objects, regions }, image) {
     const mask = header.frame;
+    const video = !(image instanceof ImageBitmap);
+    const whole = video || image.width === mask.width;
     const now = performance.now();
-    const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
     if (this.frame !== this.#kept) this.frame?.image.close();
     this.timelines.record(objects, now);
     this.colours.keep(objects.map((o) => o.id));
-    this.frame = { mask, objects, regions: toRegions(mask), image, video, whole, shownAt: now, age: Date.now() - this.#offset.get() - Date.parse(mask.captureTime) };
+    this.frame = { mask, objects, regions, image, video, whole, shownAt: now, age: Date.now() - this.#offset.get() - Date.parse(mask.captureTime) };
     this.dropped = header.dropped;
     this.shown++;
     this.#times.push(now);

@@ -171,13 +171,14 @@ async function learn(feed) {
 // mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
 const mayDraw = () => !objects.readOnly && !stage.feed?.info.paused;
 
-// mark freezes the picture; id is the object to correct, 0 a new one. Of video, it is the next JPEG that is frozen.
+// mark freezes the picture; id is the object to correct, 0 a new one. Of video, it is the next JPEG that is
+// frozen, or, if none comes within 2 s, the picture that is seen.
 async function mark(id = 0) {
   const { feed } = stage;
   if (!mayDraw()) return;
-  if (document.fullscreenElement) document.exitFullscreen();
   if (feed?.frame?.video) await feed.still();
-  if (feed !== stage.feed || zoning.active) return;
+  if (feed !== stage.feed || !mayDraw() || zoning.active || cameras.open || boxes.open) return; // it may have changed
+  if (document.fullscreenElement) document.exitFullscreen();
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
 }
