@@ -1,10 +1,10 @@
 package features
 
 import (
-	"runtime"
 	"testing"
 
 	"github.com/segd/segd/internal/buffers"
+	"github.com/segd/segd/internal/memtest"
 )
 
 // borrower makes maps as package dnn does, each of 256 kB.
@@ -36,14 +36,12 @@ func TestReleaseMaps(t *testing.T) {
 		}
 	}
 	look()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range frames {
-		look()
-	}
-	runtime.ReadMemStats(&after)
-	// The race detector has a sync.Pool lose a quarter.
-	if got := after.TotalAlloc - before.TotalAlloc; got > frames*4<<16/2 {
+	got := memtest.Allocated(func() {
+		for range frames {
+			look()
+		}
+	})
+	if got > 4<<16 {
 		t.Errorf("%d kB were allocated for %d maps of 256 kB", got>>10, frames)
 	}
 }

@@ -511,10 +511,10 @@ func TestFeaturesOfManySizes(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		engine    string
-		side, max int // pixels of the sizes' shorter side, and of those that stay laid out
+		side, max int // pixels of the sizes' shorter side, and of those that stay laid out: one may be larger
 	}{
 		{EngineOpenCV, 512, 1 << 21},
-		{EngineONNXRuntime, 256, 1 << 19},
+		{EngineONNXRuntime, 256, 0},
 	} {
 		t.Run(tt.engine, func(t *testing.T) {
 			if tt.engine == EngineONNXRuntime {
@@ -542,7 +542,7 @@ func TestFeaturesOfManySizes(t *testing.T) {
 					for _, n := range m.cpu.networks {
 						pixels += n.size.X * n.size.Y
 					}
-					if next := tt.side * (tt.side + 64*7); pixels > tt.max || i > 0 && pixels+next <= tt.max && len(m.cpu.networks) < i+1 {
+					if next := tt.side * (tt.side + 64*7); pixels > tt.max && len(m.cpu.networks) > 1 || i > 0 && pixels+next <= tt.max && len(m.cpu.networks) < i+1 {
 						t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.cpu.networks), pixels)
 					}
 				}

@@ -85,7 +85,7 @@ var plan = map[string]room{
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
 	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "internal/problem", "internal/redact", "restream"}, modules: []string{pion, netutil}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
 	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit", "internal/listen"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
-	"features":                {internal: []string{"internal/buffers"}, modules: []string{gonum, xcpu}, tests: []string{"internal/cores"}},
+	"features":                {internal: []string{"internal/buffers"}, modules: []string{gonum, xcpu}, tests: []string{"internal/cores", "internal/memtest"}},
 	"features/coco":           {without: numbersOnly},
 	"features/dnn":            {internal: []string{"features", "features/coco", "internal/buffers", "internal/files"}, modules: []string{onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
 	"solver":                  {internal: []string{"solver/internal/workers"}, tests: []string{"solver/kernel", "solver/loss", "solver/mrf", "solver/solvertest"}, without: numbersOnly},

@@ -1,18 +1,33 @@
-// Package buffers lends memory for numbers whose sizes change from one use to the next. What nobody borrows the
-// garbage collector takes.
+// Package buffers lends memory for numbers whose sizes change from one use to the next. What nobody borrowed for
+// some seconds is let go.
 package buffers
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
+	"time"
 	"unsafe"
 )
 
-// steps is how many sizes there are from one power of two to the next: a quarter more than was asked for, at most.
-const steps = 4
+const (
+	// steps is how many sizes there are from one power of two to the next: a quarter more than was asked for, at most.
+	steps = 4
+	// patience is how long what is not borrowed stays.
+	patience = 10 * time.Second
+)
 
-// idle holds by size where the first value of each is, which needs no memory beside it.
-var idle [steps * bits.UintSize]sync.Pool
+// waiting is memory that nobody has.
+type waiting struct {
+	first *float32
+	since time.Time
+}
+
+var (
+	mu    sync.Mutex
+	idle  [steps * bits.UintSize][]waiting // by size, the latest last
+	swept time.Time
+)
 
 // class is the smallest size of n values or more, and which one it is.
 func class(n int) (size, which int) {
@@ -31,7 +46,11 @@ func Get(n int) []float32 {
 		return nil
 	}
 	size, which := class(n)
-	if first, ok := idle[which].Get().(*float32); ok {
+	mu.Lock()
+	defer mu.Unlock()
+	if at := len(idle[which]) - 1; at >= 0 {
+		first := idle[which][at].first
+		idle[which] = slices.Delete(idle[which], at, at+1)
 		return unsafe.Slice(first, size)[:n]
 	}
 	return make([]float32, size)[:n]
@@ -42,7 +61,19 @@ func Put(values []float32) {
 	if cap(values) == 0 {
 		return
 	}
-	if size, which := class(cap(values)); size == cap(values) {
-		idle[which].Put(unsafe.SliceData(values))
+	size, which := class(cap(values))
+	if size != cap(values) {
+		return
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	now := time.Now()
+	idle[which] = append(idle[which], waiting{unsafe.SliceData(values), now})
+	if now.Sub(swept) < time.Second {
+		return
+	}
+	swept = now
+	for k, all := range idle {
+		idle[k] = slices.DeleteFunc(all, func(w waiting) bool { return now.Sub(w.since) >= patience })
 	}
 }

@@ -1,6 +1,10 @@
 package buffers
 
-import "testing"
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 func TestClass(t *testing.T) {
 	last, lastWhich := 0, -1
@@ -38,9 +42,26 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What is given back is lent again, and without anything allocated beside it.
+// What is given back is lent again, without anything allocated, and let go once nobody borrowed it for a while.
 func TestReuse(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { Put(Get(10_000)) }); n > 0.5 {
+	Put(Get(10_000))
+	if n := testing.AllocsPerRun(100, func() { Put(Get(10_000)) }); n > 0 {
 		t.Errorf("%v allocations each time", n)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		clear(idle[:])
+		swept = time.Time{}
+		Put(Get(10_000))
+		_, which := class(10_000)
+		for _, tt := range []struct {
+			after time.Duration
+			left  int
+		}{{patience - time.Second, 1}, {2 * time.Second, 0}} {
+			time.Sleep(tt.after)
+			Put(Get(7))
+			if got := len(idle[which]); got != tt.left {
+				t.Errorf("%v later %d pieces wait; want %d", tt.after, got, tt.left)
+			}
+		}
+	})
 }
