@@ -23,34 +23,31 @@ func (p *picture) Scene(dst *features.Scene, plan features.Plan) error {
 // makes those of new ones.
 type remaker struct {
 	make func() (Extractor, error)
-	mu   sync.Mutex
-	idle sync.Pool // of *remaking: between annotations the garbage collector takes their memory
-}
 
-type remaking struct {
-	extract Extractor
+	mu      sync.Mutex
+	extract Extractor // nil before the first scene, and after one that failed
 	bgr     []byte
 }
 
 func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w, ok := r.idle.Get().(*remaking)
-	if !ok {
-		extract, err := r.make()
-		if err != nil {
+	extract := r.extract
+	r.extract = nil // what panics may be broken
+	if extract == nil {
+		var err error
+		if extract, err = r.make(); err != nil {
 			return fmt.Errorf("pipeline: features: %w", err)
 		}
-		w = &remaking{extract: extract}
 	}
-	w.bgr = slices.Grow(w.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
-	if err := k.BGR(w.bgr); err != nil {
+	r.bgr = slices.Grow(r.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
+	if err := k.BGR(r.bgr); err != nil {
 		return err
 	}
 	plan.PixelAspect = k.PixelAspect
-	if err := w.extract.Extract(dst, w.bgr, k.Width, k.Height, plan); err != nil {
-		return err // what failed may be broken
+	if err := extract.Extract(dst, r.bgr, k.Width, k.Height, plan); err != nil {
+		return err
 	}
-	r.idle.Put(w)
+	r.extract = extract
 	return nil
 }
