@@ -298,6 +298,11 @@ func TestReloadAnswers(t *testing.T) {
 	if out := r.reloaded(); len(out.Added) > 0 || len(out.Restart) != 3 {
 		t.Errorf("again: %+v", out)
 	}
+	resp, err := http.Get("http://" + r.http + "/api/v1/cameras/gate/live") // no WebSocket: refused, and logged at the new level
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
 	waitfor.True(t, "a line of the new level", func() bool { return strings.Contains(segd.Err.String(), "level=DEBUG") })
 
 	// Zones alone are others: the camera goes on with them.

@@ -82,7 +82,7 @@ func New(cfg Config) (*Server, error) {
 
 // listen takes the port.
 func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
-	listener, conn, err := listenBoth(netip.AddrPortFrom(ip, port), net.ListenTCP)
+	listener, conn, err := listenBoth(netip.AddrPortFrom(ip, port), net.ListenUDP)
 	if err != nil {
 		return listen.Explain("whip", "whip.addr", s.cfg.Addr, err)
 	}
@@ -114,15 +114,15 @@ const anyPortTries = 8
 // listenBoth takes the port, of TCP first: for port 0 that says which it is. Somebody else may have that one over UDP; then
 // another is tried. On every interface, UDP is left to the caller: conn is nil.
 func listenBoth(
-	addr netip.AddrPort, listenTCP func(network string, addr *net.TCPAddr) (*net.TCPListener, error),
+	addr netip.AddrPort, listenUDP func(network string, addr *net.UDPAddr) (*net.UDPConn, error),
 ) (listener *net.TCPListener, conn *net.UDPConn, err error) {
 	for range anyPortTries {
-		listener, err = listenTCP("tcp", net.TCPAddrFromAddrPort(addr))
+		listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(addr))
 		if err != nil || addr.Addr().IsUnspecified() {
 			return listener, nil, err
 		}
 		port := listener.Addr().(*net.TCPAddr).AddrPort().Port()
-		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr.Addr(), port)))
+		conn, err = listenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr.Addr(), port)))
 		if err == nil {
 			return listener, conn, nil
 		}
