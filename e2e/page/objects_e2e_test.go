@@ -5,6 +5,7 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"slices"
 	"strings"
@@ -52,6 +53,39 @@ func (h *hand) undo(ctx context.Context, what string) error {
 	_, err := h.until(ctx, "an answer to undo", func(said) bool { return !strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) })
 	return err
 }
+
+// toast: what undo needs is kept until undo is done, and the picture below what is told can be drawn on.
+func (w *world) toast(ctx context.Context) error {
+	var got struct{ Early, Below, Then []string }
+	if err := w.desk.Evaluate(ctx, toastOver, &got); err != nil {
+		return err
+	}
+	if len(got.Early) > 0 || !slices.Equal(got.Below, []string{"canvas"}) || !slices.Equal(got.Then, []string{"undone", "gone"}) {
+		return fmt.Errorf("before undo was done: %q; below the text: %q; then: %q", got.Early, got.Below, got.Then)
+	}
+	return nil
+}
+
+const toastOver = `(async () => {
+  const { Toast } = await import("/assets/toast.js");
+  const box = document.createElement("div");
+  box.className = "toast";
+  document.querySelector("#toast").after(box);
+  const toast = new Toast(box);
+  const said = [];
+  let done;
+  toast.show("Something is marked on a frame.", { undo: () => new Promise((end) => (done = end)), gone: () => said.push("gone") });
+  const { left, top, height } = box.getBoundingClientRect();
+  const below = document.elementFromPoint(left + 20, top + height / 2);
+  const undone = toast.undo();
+  toast.hide(); // something else begins
+  const early = [...said];
+  said.push("undone");
+  done("Undone.");
+  await undone;
+  box.remove();
+  return { early, below: [below.id], then: said };
+})()`
 
 // soon bounds what happens at once even on a busy machine.
 func soon(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -48,6 +48,7 @@ func TestPage(t *testing.T) {
 		{"an object is renamed, and undo gives the old name back", w.rename},
 		{"it is corrected with the eraser, and undo gives the mask back", w.correct},
 		{"objects are removed, and one is brought back by undo", w.remove},
+		{"what undo needs is kept until it is done, and what is told does not keep anybody from drawing", w.toast},
 		{"there are no regions without objects", w.noRegions},
 		{"a zone and a line are drawn", w.zones},
 		{"a walking person is marked with a few strokes, and followed", w.mark},

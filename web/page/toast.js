@@ -51,8 +51,9 @@ export class Toast {
 
   async undo() {
     const undo = this.#undo;
+    const gone = this.#gone; // what it needs is kept until it is done, whatever is told meanwhile
     if (!undo) return;
-    this.#undo = null;
+    this.#undo = this.#gone = null;
     this.#button.hidden = true;
     setText(this.#text, "Undoing…");
     clearTimeout(this.#timer);
@@ -61,6 +62,8 @@ export class Toast {
       this.show(done);
     } catch (error) {
       this.show(`That could not be undone: ${error.message}`, { fault: true });
+    } finally {
+      gone?.();
     }
   }
 
