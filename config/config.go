@@ -377,9 +377,8 @@ type Model struct {
 	// EngineCache is the folder for what TensorRT makes of the network for a card, which takes minutes,
 	// relative to the config file. Default segd in the user's folder of caches.
 	EngineCache string `yaml:"engine_cache"`
-	// Engine computes the network: opencv, onnxruntime, or auto for the faster of the two
-	// on this machine, which is OpenCV where ONNX Runtime's library is not there. Default
-	// "auto".
+	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime where its
+	// library is there and takes the network, and OpenCV elsewhere. Default "auto".
 	Engine string `yaml:"engine"`
 	// EngineLibrary is the path of ONNX Runtime's shared library, relative to the config
 	// file. Default libonnxruntime.so beside segd, in ../lib/segd from there, in

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -55,8 +54,7 @@ type EngineInfo struct {
 	Device string `json:"device"`
 	// Library is the file it was loaded from; OpenCV is linked.
 	Library string `json:"library,omitempty"`
-	// Milliseconds is what a frame of the nominal size takes, the fastest of a few; 0 if
-	// there was no choice to be made.
+	// Milliseconds is what a frame of the nominal size takes, the fastest of a few; 0: it was not tried.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 	// Error is why it is not used.
 	Error string `json:"error,omitempty"`
@@ -81,13 +79,12 @@ func (r *runner) chooseProcessor() error {
 	if err == nil {
 		about.Version, about.Library = ort.version, ort.library
 		if r.opt.Engine == EngineAuto {
-			c := r.compare(cv, ort)
-			r.engines[0].Milliseconds, about.Milliseconds, err = c.milliseconds[0], c.milliseconds[1], c.err
+			about.Milliseconds, _, err = trial(ort, r.nominal, len(r.taps))
 		}
-		if err == nil && about.Milliseconds <= r.engines[0].Milliseconds {
+		if err == nil {
 			r.cpu = r.newBackend(ort, EngineONNXRuntime, DeviceCPU)
-		} else if err := ort.close(); err != nil {
-			return err
+		} else {
+			err = errors.Join(err, ort.close())
 		}
 	}
 	if err != nil {
@@ -103,51 +100,14 @@ func (r *runner) chooseProcessor() error {
 }
 
 const (
-	// trials is how many frames an engine is timed with, after one that lays out memory.
-	trials = 3
+	// trials is how many frames an engine is timed with, after one that lays out memory: every start waits for them.
+	trials = 1
 	// tolerance is how far the taps of two engines may be apart: the norm of their
 	// difference for the norm of the taps. That they add in different orders is worth 1e-6.
 	tolerance = 1e-3
 	// toleranceFP16 is that where one of them computes in half precision.
 	toleranceFP16 = 3e-2
 )
-
-// comparison is what two engines took for a frame, and how they contradict each other.
-type comparison struct {
-	milliseconds [2]float64
-	err          error
-}
-
-// compared are the comparisons that were made in this process, by what was compared.
-var (
-	comparing sync.Mutex
-	compared  = map[string]comparison{}
-)
-
-// compare times two engines at the nominal size, once in a process.
-func (r *runner) compare(a, b engine) comparison {
-	comparing.Lock()
-	defer comparing.Unlock()
-	key := fmt.Sprint(r.sha256, r.nominal, r.opt.Threads, r.taps)
-	c, ok := compared[key]
-	if !ok {
-		c = compare(a, b, r.nominal, len(r.taps))
-		compared[key] = c
-	}
-	return c
-}
-
-// compare gives two engines the same noise.
-func compare(a, b engine, size image.Point, taps int) (c comparison) {
-	var made [2][][]float32
-	for i, e := range []engine{a, b} {
-		if c.milliseconds[i], made[i], c.err = trial(e, size, taps); c.err != nil {
-			return c
-		}
-	}
-	c.err = apart(made[0], made[1], "OpenCV's", tolerance)
-	return c
-}
 
 // apart says by how much taps contradict those of somebody, if they do.
 func apart(want, made [][]float32, whose string, tolerance float64) error {

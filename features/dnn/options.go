@@ -65,8 +65,8 @@ type Computing struct {
 	// process as a whole, as the first model opened has them. 0: GOMAXPROCS, which is right for who does nothing else.
 	Threads int `json:"threads,omitempty"`
 	// Engine is EngineOpenCV; EngineONNXRuntime, which is an error if its library is not
-	// there or does not take the model; "" or EngineAuto for the faster of the two. They are
-	// timed once in a process for a model.
+	// there or does not take the model; "" or EngineAuto for ONNX Runtime where it is there and takes
+	// the model, and OpenCV elsewhere.
 	Engine string `json:"engine,omitempty"`
 	// EngineLibrary is the path of ONNX Runtime's shared library; empty means the first
 	// libonnxruntime.so in [LibraryFolders].
