@@ -115,6 +115,24 @@ func (f *figures) finish() {
 	f.IoUMean, f.Undisturbed = f.sum.value(), f.before.value()
 }
 
+// typical is the run that agrees best with the others: in a crowd one may have taken somebody else for a person, and
+// says nothing of those that were killed.
+func typical(runs []*run) *run {
+	most, best := -1., (*run)(nil)
+	for _, r := range runs {
+		agree := mean{}
+		for _, other := range runs {
+			for k := range r.frames {
+				overlaps(r.frames[k], other.frames[k], &agree)
+			}
+		}
+		if v := agree.value(); v > most {
+			most, best = v, r
+		}
+	}
+	return best
+}
+
 // masked are the objects of m, which may be nil, that have a mask.
 func masked(m *segdv1.MaskFrame) map[uint32]*segdv1.Object {
 	all := map[uint32]*segdv1.Object{}
