@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,13 +55,13 @@ func TestPage(t *testing.T) {
 		name string
 		do   func(*pageWorld)
 	}{
-		{"JPEGs come until video is wanted", (*pageWorld).jpegs},
+		{"the page shows video, and JPEGs to who wants them", (*pageWorld).jpegs},
 		{"the masks are drawn on the very pictures of the video that they are of", (*pageWorld).video},
 		{"what is marked is a JPEG, which has the number that it says", (*pageWorld).marks},
 		{"a hidden tab watches no stream", (*pageWorld).hidden},
 		{"video that stops is replaced by JPEGs", (*pageWorld).lost},
 		{"who sees more than the stream shows gets JPEGs", (*pageWorld).sees},
-		{"the choice is remembered, and ends the stream", (*pageWorld).remembered},
+		{"the choice is remembered", (*pageWorld).remembered},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -119,18 +120,28 @@ func (w *pageWorld) compare(kind string, frames int) (ages []float64) {
 }
 
 func (w *pageWorld) jpegs() {
-	w.shows("jpeg")
+	w.shows("video")
+	w.choose("jpeg")
 	w.figures("the page, by JPEG", w.compare("jpeg", pictures))
 	if n := w.value("segd_stream_viewers"); n != 0 {
 		w.Errorf("%v watch a stream", n)
 	}
 }
 
+// choose presses the button.
+func (w *pageWorld) choose(pictures string) {
+	w.Helper()
+	w.do("document.getElementById('video').click()")
+	w.shows(pictures)
+	if pictures == "jpeg" {
+		w.leftAlone()
+	}
+}
+
 func (w *pageWorld) video() {
 	// What ends a connection as networks do not.
 	w.do("const P = RTCPeerConnection; window.connections = []; window.RTCPeerConnection = class extends P { constructor(...c) { super(...c); connections.push(this); } }")
-	w.do("document.getElementById('video').click()")
-	w.shows("video")
+	w.choose("video")
 	w.figures("the page, by WHEP", w.compare("video", 3*pictures))
 	if n := w.value("segd_stream_viewers", "protocol", "whep"); n != 1 {
 		w.Errorf("%v watch a stream by WHEP", n)
@@ -203,13 +214,14 @@ func (w *pageWorld) sees() {
 }
 
 func (w *pageWorld) remembered() {
-	w.do("document.getElementById('video').click()")
-	w.shows("jpeg")
-	w.leftAlone()
-	w.do("document.getElementById('video').click(); location.reload()")
-	w.until("the page", func() bool { return w.is("document.body.dataset.frames > 0 && !('connections' in window)") })
-	w.shows("video")
-	w.do("document.getElementById('video').click()")
-	w.shows("jpeg")
-	w.leftAlone()
+	w.choose("jpeg")
+	w.do("window.before = 1; location.reload()")
+	w.until("the page", func() bool {
+		return w.is("!('before' in window) && document.body.dataset.frames > 2*" + strconv.Itoa(countingFPS))
+	})
+	if n := w.value("segd_stream_viewers"); n != 0 || !w.is("document.body.dataset.pictures === 'jpeg'") {
+		w.Errorf("JPEGs were chosen; %v watch a stream", n)
+	}
+	w.choose("video")
+	w.choose("jpeg")
 }

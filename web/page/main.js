@@ -339,12 +339,12 @@ function toggleVideo() {
   if (able()) setVideo(!video);
 }
 
-// rememberedVideo is what this browser remembers.
+// rememberedVideo is what this browser remembers, or what it can.
 function rememberedVideo() {
   try {
-    return able() && localStorage.getItem(videoKey) === "on";
+    return able() && localStorage.getItem(videoKey) !== "off";
   } catch {
-    return false;
+    return able();
   }
 }
 
