@@ -110,10 +110,10 @@ func (r *runner) chooseONNXRuntimeCard(device string) error {
 
 // useCard has a card compute from now on, if it makes the same as the processor.
 func (r *runner) useCard(e engine, about EngineInfo) error {
-	_, want, err := trial(r.cpu.engine, r.nominal, len(r.taps))
+	_, want, err := trial(r.cpu.engine, r.nominal, len(r.taps), 1)
 	var made [][]float32
 	if err == nil {
-		about.Milliseconds, made, err = trial(e, r.nominal, len(r.taps))
+		about.Milliseconds, made, err = trial(e, r.nominal, len(r.taps), trials)
 	}
 	if err == nil {
 		err = apart(want, made, "the processor's", r.tolerance(about.Device))

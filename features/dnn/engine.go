@@ -79,7 +79,7 @@ func (r *runner) chooseProcessor() error {
 	if err == nil {
 		about.Version, about.Library = ort.version, ort.library
 		if r.opt.Engine == EngineAuto {
-			about.Milliseconds, _, err = trial(ort, r.nominal, len(r.taps))
+			about.Milliseconds, _, err = trial(ort, r.nominal, len(r.taps), 1) // a start waits for it
 		}
 		if err == nil {
 			r.cpu = r.newBackend(ort, EngineONNXRuntime, DeviceCPU)
@@ -100,8 +100,8 @@ func (r *runner) chooseProcessor() error {
 }
 
 const (
-	// trials is how many frames an engine is timed with, after one that lays out memory: every start waits for them.
-	trials = 1
+	// trials is how many frames a card is timed with; the first makes it ready.
+	trials = 3
 	// tolerance is how far the taps of two engines may be apart: the norm of their
 	// difference for the norm of the taps. That they add in different orders is worth 1e-6.
 	tolerance = 1e-3
@@ -135,8 +135,8 @@ func fillNoise(input []float32, seed uint64) {
 	}
 }
 
-// trial times an engine, and returns what it made of the noise.
-func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][]float32, err error) {
+// trial times an engine with so many frames, and returns the least time and what it made of the noise.
+func trial(e engine, size image.Point, taps, frames int) (milliseconds float64, made [][]float32, err error) {
 	n, err := e.layOut(size, 1)
 	if err != nil {
 		return 0, nil, err
@@ -148,14 +148,12 @@ func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][
 	}
 	fillNoise(in, 2)
 	fastest := time.Duration(math.MaxInt64)
-	for i := range 1 + trials {
+	for range frames {
 		start := time.Now()
 		if err := n.run(1); err != nil {
 			return 0, nil, err
 		}
-		if i > 0 {
-			fastest = min(fastest, time.Since(start))
-		}
+		fastest = min(fastest, time.Since(start))
 	}
 	made, err = outputs(n, taps, 0)
 	return float64(fastest.Microseconds()) / 1000, made, err
