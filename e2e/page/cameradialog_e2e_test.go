@@ -139,7 +139,7 @@ func (w *cameraWorld) dialogKeys(ctx context.Context) error {
 }
 
 func (w *cameraWorld) dialogOnPhone(ctx context.Context) (err error) {
-	if w.phone, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: 390, Height: 844, Scale: 2, Touch: true}); err != nil {
+	if w.phone, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: phoneWidth, Height: 844, Scale: 2, Touch: true}); err != nil {
 		return err
 	}
 	h := w.phone
@@ -175,7 +175,8 @@ func (w *cameraWorld) dialogOnPhone(ctx context.Context) (err error) {
 	if err := h.picture(ctx, "12-phone-test"); err != nil {
 		return err
 	}
-	if err := h.eventually(ctx, "nothing to be wider than the phone", `document.documentElement.scrollWidth <= innerWidth && ((d) => d.scrollWidth <= d.clientWidth)(document.querySelector("#camera-dialog"))`); err != nil {
+	if err := h.eventually(ctx, "nothing to be wider than the phone",
+		fmt.Sprintf(`document.documentElement.scrollWidth <= %d && ((d) => d.scrollWidth <= d.clientWidth)(document.querySelector("#camera-dialog"))`, phoneWidth)); err != nil {
 		return err
 	}
 	return h.press(ctx, "#camera-cancel")

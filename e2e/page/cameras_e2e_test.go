@@ -296,13 +296,19 @@ func (w *cameraWorld) is(ctx context.Context, names ...string) error {
 }
 
 // cameraConsole is console, less what Chromium says of answers that are refusals, which some
-// requests here were to get.
+// requests here were to get, and of streams that ended with their cameras.
 func (w *cameraWorld) cameraConsole(context.Context) error {
 	refused := func(fault string) bool {
-		return strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "409 ("))
+		return strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "409 (")) || streamEnded(fault)
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), refused); len(faults) > 0 {
 		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
 	}
 	return nil
+}
+
+// streamEnded tells whether Chromium complains of a stream, or of the masks for it, that has ended with its camera or box.
+func streamEnded(fault string) bool {
+	return (strings.Contains(fault, "/whep/") || strings.Contains(fault, "pictures=streamed")) &&
+		(strings.Contains(fault, "404") || strings.Contains(fault, "502 (") || strings.Contains(fault, "closed before the connection is established"))
 }

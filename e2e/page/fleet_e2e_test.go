@@ -583,7 +583,7 @@ func (w *fleetWorld) uncordoned(ctx context.Context) error {
 }
 
 func (w *fleetWorld) boxesOnPhone(ctx context.Context) error {
-	h, err := w.fleetTab(ctx, browser.Tab{Theme: "dark", Width: 390, Height: 844, Scale: 2, Touch: true})
+	h, err := w.fleetTab(ctx, browser.Tab{Theme: "dark", Width: phoneWidth, Height: 844, Scale: 2, Touch: true})
 	if err != nil {
 		return err
 	}
@@ -599,7 +599,7 @@ func (w *fleetWorld) boxesOnPhone(ctx context.Context) error {
 	if err := h.picture(ctx, "8-phone-drain"); err != nil {
 		return err
 	}
-	if err := h.eventually(ctx, "nothing to be wider than the phone", `document.documentElement.scrollWidth <= innerWidth`); err != nil {
+	if err := h.eventually(ctx, "nothing to be wider than the phone", fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, phoneWidth)); err != nil {
 		return err
 	}
 	if err := h.press(ctx, "#box-cancel"); err != nil {
@@ -776,7 +776,7 @@ func (w *fleetWorld) killed(ctx context.Context) error {
 // fleetConsole is console, less what Chromium says of requests that were to fail, and of those to a box that moves or dies.
 func (w *fleetWorld) fleetConsole(context.Context) error {
 	expected := func(fault string) bool {
-		return strings.Contains(fault, "/live") || strings.Contains(fault, "/move") && strings.Contains(fault, "409 (") ||
+		return strings.Contains(fault, "/live") || streamEnded(fault) || strings.Contains(fault, "/move") && strings.Contains(fault, "409 (") ||
 			strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "502 (") || strings.Contains(fault, "503 ("))
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), expected); len(faults) > 0 {

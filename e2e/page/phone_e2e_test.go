@@ -65,9 +65,25 @@ func (w *world) onPhone(ctx context.Context) error {
 
 func (w *world) withPhone(ctx context.Context) (_ *hand, err error) {
 	if w.phone == nil {
-		w.phone, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 390, Height: 844, Scale: 2, Touch: true})
+		if w.phone, err = w.tab(ctx, browser.Tab{Theme: "light", Width: phoneWidth, Height: 844, Scale: 2, Touch: true}); err != nil {
+			return nil, err
+		}
+		err = w.phone.fits(ctx)
 	}
 	return w.phone, err
+}
+
+const phoneWidth = 390
+
+// fits tells what is wider than a phone: the page would be shrunk, and taps miss.
+func (h *hand) fits(ctx context.Context) error {
+	var over []string
+	err := h.Evaluate(ctx, fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > %d)
+		.map((e) => e.id || e.className || e.tagName)`, phoneWidth), &over)
+	if err == nil && len(over) > 0 {
+		err = fmt.Errorf("wider than the phone's %d pixels: %q", phoneWidth, over)
+	}
+	return err
 }
 
 // fingers zooms in with two and draws with one; the drawing must be where the finger
