@@ -271,8 +271,7 @@ export class Feed {
   #closed(event) {
     this.#socket = null;
     if (this.#stopped) return;
-    if (this.#plays && !this.#opened) this.#loseVideo(); // another segd may not know of it
-    else this.#endVideo();
+    if (this.#video) this.#loseVideo(); // the camera may move, or begin anew, and another segd may not know of video
     if (!this.#opened) this.#ask();
     // A box that dies says nothing: in a fleet any end may be a move.
     const moves = this.place !== null && this.#opened && event.reason !== removed;
