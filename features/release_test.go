@@ -12,7 +12,7 @@ type borrower struct{}
 
 func (borrower) Features(dst Sight, _ []byte, width, height int, _ View) (Sight, error) {
 	dst.Maps = append(dst.Maps[:0], Map{Channels: 1 << 16, Height: 1, Width: 1, StrideX: float64(width), StrideY: float64(height)})
-	dst.Maps[0].Data = buffers.Get(1 << 16)
+	dst.Maps[0].Data = buffers.Get[float32](1 << 16)
 	clear(dst.Maps[0].Data)
 	return dst, nil
 }
