@@ -81,7 +81,7 @@ var plan = map[string]room{
 	"checkpoint":              {internal: []string{"annotation", "checkpoint/checkpointv1", "features", "internal/wirelimit", "objects", "track", "tracker", "zones"}, modules: []string{"github.com/klauspost/compress/zstd", protobuf}, without: numbersOnly, tests: []string{"internal/limit", "internal/memtest"}},
 	"checkpoint/checkpointv1": {modules: []string{protobuf}},
 	"ingest/codec":            {internal: []string{"internal/files"}, modules: []string{"github.com/bluenviron/mediacommon/v2/pkg/codecs", astiav}, cgo: true},
-	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
+	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/buffers", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
 	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "internal/problem", "internal/redact", "restream"}, modules: []string{pion, netutil}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
 	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit", "internal/listen"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
