@@ -189,14 +189,14 @@ var plan = map[string]room{
 	"tracker/internal/scenetest":   {internal: []string{"features"}},
 	"tracker/internal/labeling":    {without: numbersOnly},
 	"tracker/internal/cosine":      {modules: []string{gonum, xcpu}, without: numbersOnly},
-	"tracker/internal/picture":     {internal: []string{"features", "solver/mrf", "tracker/internal/cosine", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/picture":     {internal: []string{"features", "internal/buffers", "solver/mrf", "tracker/internal/cosine", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/outline":     {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/cosine", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/history":     {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/trackstate":  {internal: []string{"tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/propagation": {internal: []string{"tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/trackstate", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/recall":      {internal: []string{"features", "tracker/internal/propagation", "tracker/internal/cosine", "tracker/internal/trackstate", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/seed":        {internal: []string{"annotation", "features", "solver/mrf", "tracker/internal/propagation", "tracker/internal/cosine", "tracker/internal/labeling", "internal/perceptron", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker/internal/window":      {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/propagation", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/window":      {internal: []string{"internal/buffers", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/propagation", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker":                      {internal: []string{"annotation", "features", "mask", "tracker/internal/propagation", "tracker/internal/trackstate", "tracker/internal/outline", "tracker/internal/history", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest"}},
 }
 
