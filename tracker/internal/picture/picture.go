@@ -78,6 +78,14 @@ func (p *Picture) KeepMap() {
 	}
 }
 
+// LoseRows ends what a classifier needs of p, which is in no window any more: Rows.
+func (p *Picture) LoseRows() {
+	if !p.shared {
+		buffers.Put(p.Rows)
+		p.Rows = nil
+	}
+}
+
 // LoseMap ends what the scene lent.
 func (p *Picture) LoseMap() { p.Patches = nil }
 
