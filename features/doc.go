@@ -1,8 +1,8 @@
 // Package features turns an image into a [Scene]: superpixels, what a feature
 // model and the colours say about each, and which of them touch.
 //
-// In goes a BGR24 image, out comes a Scene. An [Extractor] does it and owns the
-// scratch memory, so one Extractor serves one goroutine; the feature maps come
+// In goes a BGR24 image, out comes a Scene. An [Extractor] does it; one
+// serves one goroutine, and all share the memory that they work in; the feature maps come
 // from a [Model], which features/dnn provides (nil: colour alone). A [Projection]
 // fitted on one scene standardises the features of any later one and reduces
 // them to their principal components.

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+
+	"github.com/segd/segd/internal/buffers"
 )
 
 const (
@@ -71,14 +73,16 @@ func (c Config) withDefaults() (Config, error) {
 // colours is how many columns of X are the mean Lab colour: the last ones.
 const colours = 3
 
+// idleSnics cut no image at the moment. Extractors share them: no more of them work at once than there are cores.
+var idleSnics buffers.Stock[*snic]
+
 // An Extractor turns images into scenes. One goroutine at a time may use it.
 type Extractor struct {
 	cfg     Config
 	model   Model
-	snic    *snic
 	image   segmented // while it is cut
 	patches []patchWork
-	shrunk  []byte // a crop at the size its patch has
+	shrunk  []byte // a crop at the size its patch has, while it is cut
 	hidden  []image.Rectangle
 	crops   []Crop
 	fine    []Region // of a patch
@@ -223,9 +227,10 @@ func check(bgr []byte, width, height int) error {
 func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 	// What was for a larger image would stay for ever.
 	if size := image.Pt(width, height); e.size != size {
-		e.snic, e.patches, e.shrunk, e.pool, e.size = new(snic), nil, nil, pooler{}, size
+		e.patches, e.pool, e.size = nil, pooler{}, size
 	}
 	if dst.Width != width || dst.Height != height {
+		dst.Release()
 		*dst = Scene{Seq: dst.Seq}
 	}
 	dst.Width, dst.Height = width, height
@@ -332,7 +337,12 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		e.cfg.Cores.Release(helpers)
 		e.giveBack()
 		e.image = segmented{}
+		release(&e.shrunk)
 	}()
+	cutter, ok := idleSnics.Take()
+	if !ok {
+		cutter = new(snic)
+	}
 	left := e.cfg.Superpixels
 	for k, c := range e.crops {
 		p := &dst.Patches[k]
@@ -348,10 +358,11 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 			}
 		}
 		e.hidden = e.image.hidden
-		p.N = e.snic.segment(&e.image, count, e.cfg.Compactness, e.affordable(plan.Fine, p, &left))
+		p.N = cutter.segment(&e.image, count, e.cfg.Compactness, e.affordable(plan.Fine, p, &left))
 		dst.N += p.N
 		e.patches[k].stats.measure(dst, p)
 	}
+	idleSnics.Put(cutter) // one that panicked is not used again
 }
 
 // giveBack releases the second core, once: what is left to do has the caller's.
@@ -365,8 +376,8 @@ func (e *Extractor) giveBack() {
 func (e *Extractor) place(p *Patch, c Crop, width, height int) {
 	p.Rectangle, p.Zoom, p.Shrink = c.Rectangle, c.Zoom, shrinkOf(width, height, c.Zoom)
 	p.Cols, p.Rows = (p.Dx()+p.Shrink-1)/p.Shrink, (p.Dy()+p.Shrink-1)/p.Shrink
-	p.Labels = grown(p.Labels, p.Cols*p.Rows)
-	p.Pixels = grown(p.Pixels, colours*p.Cols*p.Rows)
+	p.Labels = buffers.Fit(p.Labels, p.Cols*p.Rows)
+	p.Pixels = buffers.Fit(p.Pixels, colours*p.Cols*p.Rows)
 }
 
 // cut sets e.image to what p shows of an image, and returns how many superpixels it gets if
@@ -377,7 +388,7 @@ func (e *Extractor) cut(p *Patch, bgr []byte, width, height int) int {
 		width: p.Cols, height: p.Rows, labels: p.Labels, pixels: p.Pixels,
 	}
 	if p.Shrink > 1 {
-		e.shrunk = grown(e.shrunk, 3*p.Cols*p.Rows)
+		e.shrunk = buffers.Fit(e.shrunk, 3*p.Cols*p.Rows)
 		shrink(e.shrunk, bgr, width, p)
 		e.image.bgr, e.image.stride = e.shrunk, 3*p.Cols
 	}
@@ -475,7 +486,12 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 		return err
 	}
 	e.swapMaps(dst)
-	defer e.swapMaps(dst)
+	defer func() {
+		e.swapMaps(dst)
+		for k := range dst.Patches {
+			releaseMaps(e.patches[k].coarse)
+		}
+	}()
 	for k := range coarser {
 		if err := e.look(dst, bgr, 1/float64(int(2)<<k)); err != nil {
 			return fmt.Errorf("features: model: %w", err)
@@ -517,7 +533,7 @@ func (e *Extractor) gather(x []float32, dst *Scene) ([]float32, error) {
 			}
 		}
 	}
-	x = grown(x, dst.N*dst.D)
+	x = buffers.Fit(x, dst.N*dst.D)
 	for k := range dst.Patches {
 		p, column := &dst.Patches[k], 0
 		for i := range p.Maps {

@@ -89,18 +89,34 @@ type Patch struct {
 	Maps []Map
 }
 
-// ReleaseMaps gives the memory of the maps to whoever makes maps next. Nobody may use them any more.
-func (s *Scene) ReleaseMaps() {
-	for _, p := range s.Patches[:cap(s.Patches)] {
+// Release gives what takes most of s's memory to whoever makes scenes next, of any camera. Nobody may use s any more until
+// Extract has filled it anew.
+func (s *Scene) Release() {
+	patches := s.Patches[:cap(s.Patches)]
+	for k := range patches {
+		p := &patches[k]
+		release(&p.Labels)
+		release(&p.Pixels)
 		releaseMaps(p.Maps)
 	}
+	release(&s.X)
+	for k := range s.Coarse[:cap(s.Coarse)] {
+		release(&s.Coarse[:cap(s.Coarse)][k])
+	}
+	release(&s.Thumbnail.Lab)
+	s.Patches, s.Coarse = s.Patches[:0], s.Coarse[:0]
 }
 
 func releaseMaps(maps []Map) {
 	for i := range maps {
-		buffers.Put(maps[i].Data)
-		maps[i].Data = nil
+		release(&maps[i].Data)
 	}
+}
+
+// release gives back what Get or Fit of package buffers returned.
+func release[T buffers.Number](s *[]T) {
+	buffers.Put(*s)
+	*s = nil
 }
 
 // Unseen is the label of a pixel that lies in no superpixel of a patch.

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"github.com/segd/segd/internal/buffers"
 )
 
 // tile is a part of the image in which superpixels grow at first as if there were nothing
@@ -42,7 +44,7 @@ var tileKey = distanceKey(LabUnit*LabUnit*tileReach*tileReach + keyBias)
 
 // snic cuts images into superpixels. The zero value is ready.
 type snic struct {
-	pixels  []pixel // (height+2)×(width+2), framed by settled pixels
+	pixels  []pixel // (height+2)×(width+2), framed by settled pixels; while an image is cut
 	stride  uint32  // width+2
 	regions []region
 	spatial float32
@@ -92,6 +94,7 @@ func (s *snic) segment(im *segmented, count int, compactness float64, fine []Reg
 		parallel(workers, func(w int) { s.work(im, w) })
 	}
 	s.finish(im, &s.queues[0])
+	release(&s.pixels)
 	return len(s.seeds)
 }
 
@@ -245,7 +248,7 @@ func spatialWeight(width, height, count int, compactness float64) float32 {
 // bounds of its own there.
 func (s *snic) frame(width, height int) {
 	s.stride = uint32(width + 2)
-	s.pixels = grown(s.pixels, (width+2)*(height+2))
+	s.pixels = buffers.Get[pixel]((width + 2) * (height + 2))
 	clear(s.pixels[:width+2])
 	clear(s.pixels[(height+1)*(width+2):])
 	for y := range height {

@@ -1,13 +1,17 @@
 package features
 
-import "math"
+import (
+	"math"
+
+	"github.com/segd/segd/internal/buffers"
+)
 
 // Set makes t that of a BGR24 image of width×height pixels. A cell's colour is that of its mean bytes: they are as
 // good as linear within a few pixels.
 func (t *Thumbnail) Set(bgr []byte, width, height int) {
 	t.Cell = max(1, int(math.Round(float64(max(width, height))/thumbnailSide)))
 	t.Width, t.Height = width/t.Cell, height/t.Cell
-	t.Lab = grown(t.Lab, colours*t.Width*t.Height)
+	t.Lab = buffers.Fit(t.Lab, colours*t.Width*t.Height)
 	t.sums = grown(t.sums, colours*t.Width)
 	t.means, t.pixels = grown(t.means, 3*t.Width), grown(t.pixels, t.Width)
 	half, n := uint32(t.Cell*t.Cell/2), uint32(t.Cell*t.Cell)

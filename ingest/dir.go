@@ -110,12 +110,12 @@ func (s *Source) readPNG(text []byte) (*Frame, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
-	f := s.pool.frame(cfg.Width, cfg.Height)
+	f := newFrame(cfg.Width, cfg.Height)
 	toBGR(f.Pix, img)
 	if quarters := s.quarters(); quarters != 0 {
 		lying := f
 		defer lying.Release()
-		if f = s.pool.frame(cfg.Width, cfg.Height); quarters%2 != 0 {
+		if f = newFrame(cfg.Width, cfg.Height); quarters%2 != 0 {
 			f.Width, f.Height = cfg.Height, cfg.Width
 		}
 		codec.RotateBGR(f.Pix, lying.Pix, cfg.Width, cfg.Height, quarters)

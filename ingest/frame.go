@@ -2,11 +2,11 @@ package ingest
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/buffers"
 )
 
 // Clock says where a frame's capture time comes from.
@@ -64,7 +64,6 @@ type Frame struct {
 	Pix []byte
 
 	refs atomic.Int32
-	pool *pool
 	kept *Kept // what Pix was made of, if that takes less; else nil
 }
 
@@ -75,7 +74,7 @@ func (f *Frame) Retain() {
 	}
 }
 
-// Release gives one reference back, and the pixels to their pool with the last: one that is
+// Release gives one reference back, and the pixels' memory with the last: one that is
 // never released costs memory for ever.
 // It panics when there is none to give back.
 func (f *Frame) Release() {
@@ -83,7 +82,7 @@ func (f *Frame) Release() {
 	case n == 0:
 		pix := f.Pix
 		f.Pix = nil
-		f.pool.put(pix)
+		buffers.Put(pix)
 		if f.kept != nil {
 			f.kept.Release()
 		}
@@ -92,44 +91,9 @@ func (f *Frame) Release() {
 	}
 }
 
-// poolSize is how many unused buffers a source keeps: enough for the frames in
-// flight of a pipeline of four stages, each with one at work and one waiting.
-const poolSize = 8
-
-// pool keeps pixel buffers for reuse.
-type pool struct {
-	mu   sync.Mutex
-	free [][]byte
-}
-
-// get returns a buffer of n bytes, contents undefined.
-func (p *pool) get(n int) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.free) > 0 {
-		last := len(p.free) - 1
-		b := p.free[last]
-		p.free = p.free[:last]
-		// A buffer more than twice too large is left over from a larger picture;
-		// it is let go, as one too small is.
-		if n <= cap(b) && cap(b) <= 2*n {
-			return b[:n]
-		}
-	}
-	return make([]byte, n)
-}
-
-func (p *pool) put(b []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.free) < poolSize {
-		p.free = append(p.free, b)
-	}
-}
-
-// frame returns a frame with one reference and a buffer for its pixels.
-func (p *pool) frame(width, height int) *Frame {
-	f := &Frame{Width: width, Height: height, PixelAspect: 1, Pix: p.get(3 * width * height), pool: p}
+// newFrame returns a frame with one reference and memory for its pixels.
+func newFrame(width, height int) *Frame {
+	f := &Frame{Width: width, Height: height, PixelAspect: 1, Pix: buffers.Get[byte](3 * width * height)}
 	f.refs.Store(1)
 	return f
 }
@@ -137,7 +101,7 @@ func (p *pool) frame(width, height int) *Frame {
 // decodedFrame returns a frame of what a decoder made, turned as the configuration says.
 func (s *Source) decodedFrame(pic *codec.Picture) (*Frame, error) {
 	pic.Rotate(s.quarters())
-	f := s.pool.frame(pic.Width, pic.Height)
+	f := newFrame(pic.Width, pic.Height)
 	f.PixelAspect = pic.PixelAspect
 	s.shape(f)
 	if err := pic.BGR(f.Pix); err != nil {

@@ -169,7 +169,6 @@ type Source struct {
 	// interval is that between two snapshots, and is part of cfg.StallTimeout; 0 of others.
 	interval time.Duration
 	overTCP  atomic.Bool // what transport "auto" means: UDP came to nothing, and TCP did not
-	pool     pool
 	seq      uint64
 	time     timeline
 	said     decoding // what was last logged of the decoder

@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/buffers"
 )
 
 // picture is a frame's, as the stepper keeps it to make a scene of it when it is annotated.
@@ -26,7 +26,6 @@ type remaker struct {
 
 	mu      sync.Mutex
 	extract Extractor // nil before the first scene, and after one that failed
-	bgr     []byte
 }
 
 func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan) error {
@@ -40,12 +39,13 @@ func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan)
 			return fmt.Errorf("pipeline: features: %w", err)
 		}
 	}
-	r.bgr = slices.Grow(r.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
-	if err := k.BGR(r.bgr); err != nil {
+	bgr := buffers.Get[byte](3 * k.Width * k.Height)
+	defer buffers.Put(bgr)
+	if err := k.BGR(bgr); err != nil {
 		return err
 	}
 	plan.PixelAspect = k.PixelAspect
-	if err := extract.Extract(dst, r.bgr, k.Width, k.Height, plan); err != nil {
+	if err := extract.Extract(dst, bgr, k.Width, k.Height, plan); err != nil {
 		return err
 	}
 	r.extract = extract

@@ -350,7 +350,7 @@ func (s *stages) recycle(it *item) {
 	if it.scene == nil {
 		return
 	}
-	it.scene.ReleaseMaps()
+	it.scene.Release()
 	select {
 	case s.scenes <- it.scene:
 	default: // more pinned frames than usual; the garbage collector takes it

@@ -22,7 +22,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	}
 	shown := t.past.Labels(at)
 	scene := &features.Scene{} // of one frame after the other
-	defer scene.ReleaseMaps()
+	defer scene.Release()
 	if err := t.remake(scene, at, t.planFor(ann, shown, image.Pt(s.Width, s.Height))); err != nil {
 		return err
 	}

@@ -216,7 +216,8 @@ func TestPicturesAreReleased(t *testing.T) {
 
 func TestHistoryOfTheDefault(t *testing.T) {
 	for _, tt := range []struct{ history, frame, want int }{
-		{0, 100_000, 32 << 20},
+		{0, 100_000, 16 << 20},
+		{0, 600_000, 24_000_000},
 		{0, 2_000_000, 80_000_000},
 		{0, 3_400_000, 96 << 20},
 		{0, 100 << 20, 96 << 20},

@@ -54,7 +54,7 @@ type Config struct {
 	Mode Mode
 
 	// History bounds the bytes of earlier frames kept, the latest ones, which
-	// annotations may name; 0 = 32 MiB, or more, up to 96 MiB, for 40 frames. One of
+	// annotations may name; 0 = as many as 40 frames take, but 16 to 96 MiB. One of
 	// 768×576 pixels in YUV 4:2:0 takes 0.7 MB, one of 1920×1080 3.1 MB.
 	History int
 
@@ -72,7 +72,7 @@ type Config struct {
 // How much is kept of earlier frames where Config.History does not say.
 const (
 	historyFrames             = 40
-	leastHistory, mostHistory = 32 << 20, 96 << 20
+	leastHistory, mostHistory = 16 << 20, 96 << 20
 )
 
 // history is how many bytes of earlier frames are kept that take so many each.

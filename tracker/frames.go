@@ -69,6 +69,12 @@ func (w *frames) load(p *picture.Picture, labels int) *frame {
 
 func (w *frames) release(f *frame) {
 	w.pictures.Release(f.Picture)
+	w.spare(f)
+}
+
+// spare has f be another frame next, of another picture.
+func (w *frames) spare(f *frame) {
+	f.Frame.Release()
 	w.free = append(w.free, f)
 }
 
@@ -208,7 +214,7 @@ func (t *Tracker) evict() {
 	old.Sighting = t.recall.Remember(old.Sighting, &old.Belief, w.sightings())
 	if old.Sighting == nil {
 		old.Sighting = &recall.Sighting{}
-		w.free = append(w.free, old)
+		w.spare(old)
 	} else {
 		w.release(old)
 	}

@@ -48,7 +48,7 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 // Run makes the frame's scene and labels it. It may be called once, and not after Close.
 func (p *Preview) Run(ctx context.Context) (*Result, error) {
 	t, s := p.t, &features.Scene{Seq: p.seq}
-	defer s.ReleaseMaps()
+	defer s.Release()
 	if err := p.picture.Scene(s, t.planFor(p.ann, p.shown, p.size)); err != nil {
 		return nil, fmt.Errorf("tracker: scene of frame %d: %w", p.seq, err)
 	}

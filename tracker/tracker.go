@@ -111,7 +111,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		if err := p.Scene(&t.remade, t.plan(features.Plan{}, elapsed)); err != nil {
 			return nil, fmt.Errorf("tracker: scene of frame %d: %w", s.Seq, err)
 		}
-		defer t.remade.ReleaseMaps()
+		defer t.remade.Release()
 		s = &t.remade
 	}
 	marked, err := t.accept(ann, s, t.objects.inSight)

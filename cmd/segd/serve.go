@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -55,7 +56,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	}
 
 	helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
-	helpers.Go(func() { every(time.Minute, ticked, func(time.Duration) { codec.GiveBack() }) })
+	helpers.Go(func() { every(giveBackEvery, ticked, func(time.Duration) { giveBack() }) })
 	var mqttErr, webhookErr error
 	if d.mqtt != nil {
 		helpers.Go(func() { mqttErr = d.mqtt.Run(webCtx) })
@@ -94,6 +95,16 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	stopWeb()
 	helpers.Wait()
 	return errors.Join(err, webErr, fleetErr, mqttErr, webhookErr)
+}
+
+// giveBackEvery is how often memory is given back: a garbage collection more, where there are several a second.
+const giveBackEvery = 10 * time.Second
+
+// giveBack gives the system the memory that is free: what annotations, pictures that are seen whole and cameras that are
+// gone took. Go does so by itself as long as there are cores to spare, and keeps a tenth.
+func giveBack() {
+	codec.GiveBack()
+	debug.FreeOSMemory()
 }
 
 // every calls tick at intervals until done is closed.

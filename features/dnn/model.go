@@ -14,7 +14,6 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/coco"
-	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/internal/files"
 )
 
@@ -337,14 +336,6 @@ func (m *Model) fetch(dst *features.Map, n network, i, image int, s shown) error
 	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, dst.Width)
 	dst.StrideY, dst.OffsetY = place(s.Min.Y, s.Dy(), s.input.Y, s.size.Y, dst.Height)
 	return nil
-}
-
-// room returns dst without its values, or other memory, that has room for n.
-func room(dst []float32, n int) []float32 {
-	if cap(dst) < n {
-		dst = buffers.Get(n)
-	}
-	return dst[:0]
 }
 
 // place is the geometry of cells along an axis of an image of which n pixels from first

@@ -30,11 +30,10 @@ func openCVVersion() string { return C.GoString(C.segd_opencv_version()) }
 // chars is where C reads b, during a call.
 func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// resize scales a part of a BGR24 image, of stride bytes a row, to size, in dst's memory.
-func resize(dst, bgr []byte, stride int, from, size image.Point) ([]byte, error) {
-	dst = slices.Grow(dst[:0], 3*size.X*size.Y)[:3*size.X*size.Y]
+// resize scales a part of a BGR24 image, of stride bytes a row, to size, into dst, which has as many bytes.
+func resize(dst, bgr []byte, stride int, from, size image.Point) error {
 	areas := size.X <= from.X && size.Y <= from.Y
-	return dst, failure(C.segd_resize((*C.uint8_t)(unsafe.SliceData(bgr)), C.int(stride), C.int(from.X), C.int(from.Y),
+	return failure(C.segd_resize((*C.uint8_t)(unsafe.SliceData(bgr)), C.int(stride), C.int(from.X), C.int(from.Y),
 		(*C.uint8_t)(unsafe.SliceData(dst)), C.int(size.X), C.int(size.Y), boolean(areas)))
 }
 

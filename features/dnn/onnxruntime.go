@@ -278,7 +278,7 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 		return nil, fmt.Errorf("an input of %d×%d pixels", size.X, size.Y)
 	}
 	n := &onnxRuntimeNetwork{
-		engine: e, size: size, in: buffers.Get(values), out: make([][]float32, len(e.taps)),
+		engine: e, size: size, in: buffers.Get[float32](values), out: make([][]float32, len(e.taps)),
 		runs: make([]*onnxRuntimeRun, 1+images),
 	}
 	if _, err := n.runFor(1); err != nil {
@@ -407,7 +407,7 @@ func (n *onnxRuntimeNetwork) outputTensor(i, images int, shape ort.Shape) (*ort.
 		values *= int(side)
 	}
 	if n.out[i] == nil {
-		n.out[i] = buffers.Get(values * (len(n.runs) - 1) / images)
+		n.out[i] = buffers.Get[float32](values * (len(n.runs) - 1) / images)
 	}
 	return ort.NewTensor(shape, n.out[i][:values])
 }
@@ -426,7 +426,7 @@ func (r *onnxRuntimeRun) unbind() (err error) {
 
 func (n *onnxRuntimeNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
 	data, shape, err = n.lend(i, image) // planes have their channels last there
-	return append(room(dst, len(data)), data...), shape, err
+	return append(buffers.Fit(dst, len(data))[:0], data...), shape, err
 }
 
 func (n *onnxRuntimeNetwork) lend(i, image int) (data []float32, shape []int, err error) {

@@ -45,7 +45,7 @@ func (e *openCV) keep() int {
 func (e *openCV) open(size image.Point, images int) (*openCVNetwork, error) {
 	n := &openCVNetwork{
 		engine: e, nets: make([]*openCVNet, 1+images), shapes: make([][3]int, images),
-		size: size, blob: buffers.Get(images * inputChannels * size.Y * size.X),
+		size: size, blob: buffers.Get[float32](images * inputChannels * size.Y * size.X),
 	}
 	if _, err := n.netFor(1); err != nil {
 		return nil, err
@@ -104,11 +104,11 @@ func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, sha
 		return nil, nil, err
 	}
 	if len(shape) < 3 || !n.engine.taps[i].planes {
-		return append(room(dst, len(made)), made...), shape, nil
+		return append(buffers.Fit(dst, len(made))[:0], made...), shape, nil
 	}
 	channels, height, width := shape[0], shape[1], shape[2]
 	n.shapes[image] = [3]int{height, width, channels}
-	data = room(dst, len(made))[:len(made)]
+	data = buffers.Fit(dst, len(made))
 	channelsLast(data, made, channels, height*width)
 	return data, shape, nil
 }

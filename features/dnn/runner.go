@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/buffers"
 )
 
 // runner shows images to a network, which one of the engines computes. Any goroutine may use it,
@@ -32,8 +33,6 @@ type runner struct {
 
 	open   sync.RWMutex // held for reading while an engine is used; guards closed
 	closed bool
-
-	scalers sync.Pool // of *scaler
 }
 
 // lut is what becomes of a byte of each channel.
@@ -54,12 +53,6 @@ type tap struct {
 	name string // the layer's, as OpenCV calls it
 	// planes says that it is 1×channels×height×width, to be had as height×width×channels; else it is taken as it is.
 	planes bool
-}
-
-// scaler is the memory to scale an image in.
-type scaler struct {
-	scaled []byte // BGR24, at the input's size
-	lut    lut    // of an image that is not shown as it is
 }
 
 // prepare sets what is known of a model before an engine sees it; opt has its defaults.
@@ -127,18 +120,14 @@ func (r *runner) seeBy(c *backend, bgr []byte, width int, s shown, read func(net
 // normalise scales what is shown of the image and writes it to a network's input, plane by
 // plane; the rest of it becomes what r.outside says.
 func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) error {
-	in, ok := r.scalers.Get().(*scaler)
-	if !ok {
-		in = new(scaler)
-	}
-	defer r.scalers.Put(in)
 	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
 	if s.Size() != s.size {
-		var err error
-		if in.scaled, err = resize(in.scaled, pix, stride, s.Size(), s.size); err != nil {
+		scaled := buffers.Get[byte](3 * s.size.X * s.size.Y)
+		defer buffers.Put(scaled)
+		if err := resize(scaled, pix, stride, s.Size(), s.size); err != nil {
 			return err
 		}
-		pix, stride = in.scaled, 3*s.size.X
+		pix, stride = scaled, 3*s.size.X
 	}
 	n := s.input.X * s.input.Y
 	first, second, third := input[:n], input[n:][:n], input[2*n:][:n]
@@ -150,7 +139,7 @@ func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) erro
 	blue, green, red := first, second, third
 	by := &r.lut
 	if s.exposure != (features.Exposure{}) {
-		by = &in.lut
+		by = new(lut)
 		by.expose(&r.lut, s.exposure)
 	}
 	lb, lg, lr := &by[0], &by[1], &by[2]

@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // Picture is a scene of N superpixels with features projected to Dim numbers. All
@@ -78,6 +78,14 @@ func (p *Picture) KeepMap() {
 	}
 }
 
+// LoseRows ends what a classifier needs of p, which is in no window any more: Rows.
+func (p *Picture) LoseRows() {
+	if !p.shared {
+		buffers.Put(p.Rows)
+		p.Rows = nil
+	}
+}
+
 // LoseMap ends what the scene lent.
 func (p *Picture) LoseMap() { p.Patches = nil }
 
@@ -112,7 +120,7 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 		p.Edges = append(p.Edges, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
 	}
 	p.Touching.build(p.N, p.Edges)
-	p.Rows = projection.Apply(p.Rows, p.Dim+1, s)
+	p.Rows = projection.Apply(buffers.Fit(p.Rows, p.N*(p.Dim+1)), p.Dim+1, s)
 	for i := p.Dim; i < len(p.Rows); i += p.Dim + 1 {
 		p.Rows[i] = Bias
 	}
@@ -124,7 +132,7 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 // the grid's order.
 func (p *Picture) normalise(dst, rows []float32) []float32 {
 	d, wide := p.Dim, p.UnitDim()
-	dst = scratch.Grow(dst, p.N*wide)
+	dst = buffers.Fit(dst, p.N*wide)
 	for slot, i := range p.Grid.Order {
 		row, to := rows[int(i)*(d+1):][:d], dst[slot*wide:(slot+1)*wide]
 		clear(to[d:])
@@ -165,29 +173,33 @@ func (p *Picture) Cosine(i, j int) float64 {
 // each, Unit as it looks there. Only the newest picture's are ever wanted, and they
 // take as much memory again.
 type Scales struct {
-	Units     [][]float32
-	projected []float32      // as Rows has them, but for the constant
-	shrunk    features.Scene // here so that it is not allocated
+	Units  [][]float32
+	shrunk features.Scene // here so that it is not allocated
 }
 
 // Make fills s with what the scene that p was made of has.
 func (s *Scales) Make(p *Picture, scene *features.Scene, projection *features.Projection) {
 	units := s.Units[:cap(s.Units)]
+	for k := range units {
+		buffers.Put(units[k])
+		units[k] = nil
+	}
 	s.shrunk = *scene
+	projected := buffers.Get[float32](scene.N * (p.Dim + 1)) // as Rows has them, but for the constant
 	for k, x := range scene.Coarse {
 		if k == len(units) {
 			units = append(units, nil)
 		}
 		s.shrunk.X = x
-		s.projected = projection.Apply(s.projected, p.Dim+1, &s.shrunk)
-		units[k] = p.normalise(units[k], s.projected)
+		units[k] = p.normalise(nil, projection.Apply(projected, p.Dim+1, &s.shrunk))
 	}
+	buffers.Put(projected)
 	s.Units = units[:len(scene.Coarse)]
 	s.shrunk = features.Scene{}
 }
 
-// Pool makes pictures in the memory of those that were released. The zero value is
-// empty.
+// Pool makes pictures in the memory of those that were released. Their features are in memory that all pools share: of
+// one picture there are many more superpixels than of the next. The zero value is empty.
 type Pool struct{ free []*Picture }
 
 // Make returns the scene as a picture; nothing of it is kept.
@@ -204,7 +216,11 @@ func (o *Pool) Make(s *features.Scene, projection *features.Projection, smooth f
 
 // Release takes a picture back that its owner has no more use for.
 func (o *Pool) Release(p *Picture) {
-	if !p.shared {
-		o.free = append(o.free, p)
+	if p.shared {
+		return
 	}
+	buffers.Put(p.Rows)
+	buffers.Put(p.Unit)
+	p.Rows, p.Unit = nil, nil
+	o.free = append(o.free, p)
 }

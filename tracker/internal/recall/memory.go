@@ -129,6 +129,7 @@ func (r *Recall) Remember(s *Sighting, b *propagation.Belief, annotated []*Sight
 		return s
 	}
 	s.doubt(b.Q)
+	s.LoseRows()
 	r.remembered = append(r.remembered, s)
 	if len(r.remembered) <= r.Memory {
 		return nil

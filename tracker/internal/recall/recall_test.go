@@ -391,6 +391,9 @@ func TestRememberWhatIsSure(t *testing.T) {
 	if r.gatherLooks(1, 2, s.UnitDim(), nil); sure != 9 || len(r.looks) != 3*s.UnitDim() {
 		t.Errorf("%d looks of an object of %d superpixels; want those of the 3 that are sure", len(r.looks)/s.UnitDim(), sure)
 	}
+	if s.Rows != nil {
+		t.Error("what is remembered keeps the rows of a classifier")
+	}
 }
 
 // A frame remembered from before an object was marked has no looks of it, and keeps

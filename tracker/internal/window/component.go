@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/scratch"
@@ -23,6 +24,13 @@ type part struct {
 	idle    int       // solves since it was used
 }
 
+// spareParts are of no frame at the moment. The frames of all cameras share them.
+var spareParts buffers.Stock[*part]
+
+// mostRoom is how many times as many superpixels a part may have room for as it has: of a picture that is seen whole it has
+// all, of the next one a few.
+const mostRoom = 8
+
 // idleSolves is for how many solves a part is kept that is not used: objects that touch now and then compete again soon.
 const idleSolves = 7
 
@@ -34,15 +42,15 @@ func (c *part) labels() int { return 1 + len(c.objects) }
 func (f *Frame) part(objects []int32, labels int) (*part, error) {
 	at := slices.IndexFunc(f.parts, func(c *part) bool { return slices.Equal(c.objects, objects) })
 	if at < 0 {
-		if len(f.spare) == 0 {
-			f.spare = append(f.spare, &part{})
+		c, ok := spareParts.Take()
+		if !ok {
+			c = &part{}
 		}
-		last := len(f.spare) - 1
-		if err := f.spare[last].reset(f, objects, labels); err != nil {
+		if err := c.reset(f, objects, labels); err != nil {
 			return nil, fmt.Errorf("window: %w", err)
 		}
 		at = len(f.parts)
-		f.parts, f.spare = append(f.parts, f.spare[last]), f.spare[:last]
+		f.parts = append(f.parts, c)
 	}
 	f.parts[at].idle = 0
 	return f.parts[at], nil
@@ -50,7 +58,7 @@ func (f *Frame) part(objects []int32, labels int) (*part, error) {
 
 // reset makes c that part of f.
 func (c *part) reset(f *Frame, objects []int32, labels int) error {
-	c.objects, c.rows, c.filled = append(c.objects[:0], objects...), c.rows[:0], false
+	c.objects, c.rows = append(c.objects[:0], objects...), c.rows[:0]
 	for len(f.local) < f.p.N {
 		f.local = append(f.local, -1)
 	}
@@ -59,6 +67,9 @@ func (c *part) reset(f *Frame, objects []int32, labels int) error {
 			f.local[i] = int32(len(c.rows))
 			c.rows = append(c.rows, int32(i))
 		}
+	}
+	if cap(c.rows) > mostRoom*max(64, len(c.rows)) {
+		*c = part{objects: c.objects, rows: slices.Clone(c.rows)}
 	}
 	c.outward = scratch.Zero(c.outward, len(c.rows))
 	f.edges = f.edges[:0]
@@ -84,12 +95,19 @@ func (c *part) fill(f *Frame) error {
 		return nil
 	}
 	d := f.p.Dim + 1
-	c.x = c.x[:0]
+	c.x = buffers.Fit(c.x, len(c.rows)*d)[:0]
 	for _, i := range c.rows {
 		c.x = append(c.x, f.p.Rows[int(i)*d:int(i+1)*d]...)
 	}
 	c.filled = true
 	return c.block.Reset32(c.x, len(c.rows), d)
+}
+
+// spare gives c to whoever needs a part next.
+func (c *part) spare() {
+	buffers.Put(c.x)
+	c.x, c.filled, c.idle = nil, false, 0
+	spareParts.Put(c)
 }
 
 // may tells whether superpixel i may be one of the objects.
@@ -116,9 +134,10 @@ func (f *Frame) forget() {
 		if c.idle++; c.idle <= idleSolves {
 			kept = append(kept, c)
 		} else {
-			f.spare = append(f.spare, c)
+			c.spare()
 		}
 	}
+	clear(f.parts[len(kept):])
 	f.parts = kept
 }
 

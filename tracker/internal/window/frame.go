@@ -22,9 +22,9 @@ type Frame struct {
 	doubt []float64 // N: how unsure the belief was when it was the newest frame; empty before
 	omega []float64 // N training weights
 
-	parts, spare []*part
-	local        []int32    // N: which superpixel of a part, or -1
-	edges        []mrf.Edge // of a part
+	parts []*part
+	local []int32    // N: which superpixel of a part, or -1
+	edges []mrf.Edge // of a part
 }
 
 // Reset makes f the frame of p, of which nothing is known.
@@ -36,8 +36,17 @@ func (f *Frame) Reset(p *picture.Picture, labels int) {
 	f.forgetParts()
 }
 
+// Release gives others what f holds that they can use. Nothing is known of f any more until Reset makes it a frame again.
+func (f *Frame) Release() { f.forgetParts() }
+
 // forgetParts forgets all parts.
-func (f *Frame) forgetParts() { f.spare, f.parts = append(f.spare, f.parts...), f.parts[:0] }
+func (f *Frame) forgetParts() {
+	for k, c := range f.parts {
+		c.spare()
+		f.parts[k] = nil
+	}
+	f.parts = f.parts[:0]
+}
 
 // question sets f.doubt.
 func (f *Frame) question(labels int) {

@@ -727,7 +727,8 @@ func TestMarksOfOthers(t *testing.T) {
 	}
 }
 
-// A part that is not used is kept for a while, and then its memory is the next one's.
+// A part that is not used is kept for a while, and then its memory is the next one's, of any frame. One that has far more
+// than is needed begins anew.
 func TestPartsAreGivenBack(t *testing.T) {
 	f := two(t, 1)[0]
 	c := partOf(t, f, 3, 1)
@@ -735,11 +736,20 @@ func TestPartsAreGivenBack(t *testing.T) {
 		partOf(t, f, 3, 2)
 		f.forget()
 	}
-	if len(f.parts) != 2 || len(f.spare) != 0 {
-		t.Fatalf("%d parts, %d spare; want both kept", len(f.parts), len(f.spare))
+	if len(f.parts) != 2 {
+		t.Fatalf("%d parts; want both kept", len(f.parts))
 	}
 	f.forget()
-	if len(f.parts) != 1 || partOf(t, f, 3, 1, 2) != c {
+	if len(f.parts) != 1 || partOf(t, two(t, 1)[0], 3, 1, 2) != c {
 		t.Errorf("%d parts; want one, and the other's memory used again", len(f.parts))
+	}
+	c.rows = make([]int32, 0, 10_000)
+	c.spare()
+	if next := partOf(t, f, 3, 1, 2); next != c || cap(next.rows) > 2*len(next.rows) {
+		t.Errorf("room for %d superpixels, of which there are %d", cap(next.rows), len(next.rows))
+	}
+	f.Release()
+	if d := partOf(t, two(t, 1)[0], 3, 1); len(f.parts) != 0 || d != c {
+		t.Errorf("a frame that was released has %d parts; want what it had lent to others", len(f.parts))
 	}
 }
