@@ -40,28 +40,6 @@ func (a Appearance) add(height float64, c [3]float32, weight float32) {
 	}
 }
 
-// Learn moves a towards b by a share of the way.
-func (a Appearance) Learn(b Appearance, share float32) {
-	for i, v := range b {
-		a[i] += share * (v - a[i])
-	}
-}
-
-// Similarity is the Bhattacharyya coefficient: 1 for the same, 0 for nothing in common, or where one is
-// not known.
-func (a Appearance) Similarity(b Appearance) float64 {
-	sum := 0.0
-	if len(a) != len(b) {
-		return 0
-	}
-	for i, v := range a {
-		if v > 0 && b[i] > 0 {
-			sum += math.Sqrt(float64(v) * float64(b[i]))
-		}
-	}
-	return sum
-}
-
 // bin is the first of the two bins nearest to v, whose unit is a bin, and what goes to each.
 func bin(v float64, bins int) (first int, shares [2]float32) {
 	v = min(max(v, 0), float64(bins-1)-1e-3)
