@@ -33,7 +33,8 @@
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
-// [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
+// [Tracker.Searching]), and once it is lost in some of them. A moment after it was in sight it is not larger
+// where nothing of it is seen as large as it was: that is something else which is like it. The classifier rests until
 // then: it may refuse what was found, but not add to it. Something that came back as an
 // object but was gone again at once makes the next such return wait until it has been found
 // in a few frames in a row.
