@@ -176,7 +176,8 @@ func unpack(data []byte) (*checkpointv1.Checkpoint, error) {
 // Scene is a picture of a checkpoint.
 type Scene struct {
 	Annotation *annotation.Annotation // what was marked on it or is shown by it, without picture
-	BGR        []byte                 // the picture, tight rows
+	Picture    []byte                 // the picture, encoded
+	BGR        []byte                 // and its pixels, tight rows
 }
 
 // Scenes reads pictures of a checkpoint, all those that it has. None is decoded before the sizes of all are known.
@@ -201,7 +202,7 @@ func Scenes(data [][]byte) ([]Scene, error) {
 		if scenes[k].BGR, err = a.BGR(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
 		}
-		a.Picture, a.Frame = nil, nil
+		scenes[k].Picture, a.Picture, a.Frame = a.Picture, nil, nil
 	}
 	return scenes, nil
 }

@@ -47,8 +47,12 @@ func (s *stages) recall(ctx context.Context, next uint64) error {
 		}
 		a := *sc.Annotation
 		s.recalled = image.Pt(a.Width, a.Height)
+		bgr, err := sc.BGR()
+		if err != nil {
+			return fmt.Errorf("pipeline: what was marked before: %w", err)
+		}
 		seen := &features.Scene{Seq: next}
-		if err := s.extract.Extract(seen, sc.BGR, a.Width, a.Height, tracker.PlanFor(features.Plan{PixelAspect: a.PixelAspect}, &a)); err != nil {
+		if err := s.extract.Extract(seen, bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{PixelAspect: a.PixelAspect}, &a)); err != nil {
 			return fmt.Errorf("pipeline: features: what was marked before: %w", err)
 		}
 		if err := s.step.Recall(ctx, seen, &a); err != nil {

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
@@ -185,32 +184,31 @@ func (c *Capture) addPictures(p *encoder) (err error) {
 		c.Marked = append(c.Marked, json)
 	}
 	if last := memory.Shown(c.Masks, c.Objects, nil, true); last != nil {
-		c.Last, err = p.encode(last.Annotation, c.Picture.Pix)
+		c.Last, err = memory.NewScene(last.Annotation, c.Picture.Pix).JSON(p.encode)
 	}
 	return err
 }
 
-// encoder makes JSON of annotations with their pictures.
+// encoder makes JPEGs.
 type encoder struct {
 	width, height int
 	jpeg          *codec.JPEGEncoder
 }
 
-func (p *encoder) encode(a *annotation.Annotation, bgr []byte) ([]byte, error) {
-	if p.width != a.Width || p.height != a.Height {
+func (p *encoder) encode(width, height int, bgr []byte) ([]byte, error) {
+	if p.width != width || p.height != height {
 		p.close()
-		jpeg, err := codec.NewJPEGEncoder(a.Width, a.Height, a.Width, a.Height, quality)
+		jpeg, err := codec.NewJPEGEncoder(width, height, width, height, quality)
 		if err != nil {
 			return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
 		}
-		p.width, p.height, p.jpeg = a.Width, a.Height, jpeg
+		p.width, p.height, p.jpeg = width, height, jpeg
 	}
-	own := *a
-	var err error
-	if own.Picture, err = p.jpeg.Encode(bgr); err != nil {
+	picture, err := p.jpeg.Encode(bgr)
+	if err != nil {
 		return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
 	}
-	return annotation.Marshal(&own)
+	return picture, nil
 }
 
 func (p *encoder) close() {

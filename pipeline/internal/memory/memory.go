@@ -25,16 +25,44 @@ const maxScenes = 8
 // labels, until it is in use: they are the table's.
 type Scene struct {
 	Annotation *annotation.Annotation
-	BGR        []byte
-	json       []byte // of both, once somebody needed it
+	picture    *picture
 }
 
-// JSON is what encode makes of s, which is asked once. One goroutine at a time may call it.
-func (s *Scene) JSON(encode func(*annotation.Annotation, []byte) ([]byte, error)) (_ []byte, err error) {
-	if s.json == nil {
-		s.json, err = encode(s.Annotation, s.BGR)
+// picture is there by its pixels until somebody encodes it, and by a tenth of them from then on. Any goroutine may use it.
+type picture struct {
+	mu      sync.Mutex
+	bgr     []byte
+	encoded []byte // a JPEG, or what a checkpoint has
+}
+
+// NewScene returns one of a picture of BGR24, which is the scene's from then on.
+func NewScene(a *annotation.Annotation, bgr []byte) *Scene { return &Scene{a, &picture{bgr: bgr}} }
+
+// BGR is the picture.
+func (s *Scene) BGR() ([]byte, error) {
+	p := s.picture
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bgr != nil {
+		return p.bgr, nil
 	}
-	return s.json, err
+	return (&annotation.Annotation{Width: s.Annotation.Width, Height: s.Annotation.Height, Picture: p.encoded}).BGR()
+}
+
+// JSON is s with its picture as encode makes it of the pixels, once.
+func (s *Scene) JSON(encode func(width, height int, bgr []byte) ([]byte, error)) (_ []byte, err error) {
+	own := *s.Annotation
+	p := s.picture
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.encoded == nil {
+		if p.encoded, err = encode(own.Width, own.Height, p.bgr); err != nil {
+			return nil, err
+		}
+	}
+	p.bgr = nil
+	own.Picture = p.encoded
+	return annotation.Marshal(&own)
 }
 
 // Memory has the pictures. The zero Memory has none.
@@ -77,7 +105,7 @@ func (m *Memory) Configure(a *annotation.Annotation, bgr []byte) {
 	own := *a
 	own.Frame, own.Picture = nil, nil
 	own.Objects, own.Mask = slices.Clone(a.Objects), slices.Clone(a.Mask)
-	m.Add(&Scene{Annotation: &own, BGR: bgr})
+	m.Add(NewScene(&own, bgr))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unused = true
@@ -209,7 +237,7 @@ func (s *Scene) change(f func(*annotation.Object) bool) *Scene {
 	if slices.EqualFunc(a.Objects, s.Annotation.Objects, func(o, was annotation.Object) bool { return o.ID == was.ID && o.Label == was.Label }) {
 		return s
 	}
-	return &Scene{Annotation: &a, BGR: s.BGR}
+	return &Scene{&a, s.picture}
 }
 
 // Shown makes a scene of a picture and the objects that its masks show and a table has, those that are automatic only
@@ -253,7 +281,7 @@ func Shown(masks *segdv1.MaskFrame, table objects.Table, bgr []byte, all bool) *
 	if len(a.Objects) == 0 {
 		return nil
 	}
-	return &Scene{Annotation: a, BGR: bytes.Clone(bgr)}
+	return NewScene(a, bytes.Clone(bgr))
 }
 
 // outlined is an object of which bits are the mask, among ids that a mask's pixels do not hold.
@@ -273,8 +301,8 @@ func Restore(cp *checkpoint.Checkpoint) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, s := range scenes {
-		m.marked = append(m.marked, &Scene{s.Annotation, s.BGR, pictures[k]})
+	for _, s := range scenes {
+		m.marked = append(m.marked, &Scene{s.Annotation, &picture{bgr: s.BGR, encoded: s.Picture}})
 	}
 	if len(cp.Last) > 0 {
 		n := len(m.marked) - 1

@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"slices"
 	"testing"
 
@@ -22,7 +24,7 @@ func of(ids ...uint32) *Scene {
 	for _, id := range ids {
 		a.Objects = append(a.Objects, annotation.Object{ID: id, Label: fmt.Sprint("object ", id), Box: []float64{1, 1, 4, 4}})
 	}
-	return &Scene{Annotation: a, BGR: make([]byte, 3*width*height)}
+	return NewScene(a, bytes.Repeat([]byte{200}, 3*width*height))
 }
 
 // ids are the objects of each picture.
@@ -138,33 +140,55 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// A picture is encoded once, and again if that failed, or if it has changed.
+// A picture is encoded once, and again if that failed. From then on its pixels are what was encoded.
 func TestJSON(t *testing.T) {
 	var m Memory
 	m.Add(of(1, 2))
 	encoded := 0
 	var fails error
-	encode := func(*annotation.Annotation, []byte) ([]byte, error) {
+	encode := func(w, h int, bgr []byte) ([]byte, error) {
 		if encoded++; fails != nil {
 			return nil, fails
 		}
-		return []byte{byte(encoded)}, nil
+		img := image.NewGray(image.Rect(0, 0, w, h))
+		for p := range img.Pix {
+			img.Pix[p] = bgr[3*p] - 100
+		}
+		var b bytes.Buffer
+		err := jpeg.Encode(&b, img, nil)
+		return b.Bytes(), err
 	}
 	fails = errors.New("no memory")
 	if _, err := m.Marked()[0].JSON(encode); !errors.Is(err, fails) {
 		t.Errorf("%v; want %v", err, fails)
 	}
 	fails = nil
-	for range 3 {
-		if json, err := m.Marked()[0].JSON(encode); err != nil || !slices.Equal(json, []byte{2}) {
-			t.Errorf("%v, %v", json, err)
+	check := func(left ...uint32) {
+		t.Helper()
+		json, err := m.Marked()[0].JSON(encode)
+		if err != nil {
+			t.Fatal(err)
 		}
-		m.Forget([]uint32{9})
+		a, err := annotation.ParseFor(json, width, height)
+		if err != nil || len(a.Objects) != len(left) || a.Objects[0].ID != left[0] {
+			t.Fatalf("%+v, %v; want objects %d", a, err, left)
+		}
+		bgr, err := m.Marked()[0].BGR()
+		if err != nil || len(bgr) != 3*width*height || bgr[0] < 95 || bgr[0] > 105 {
+			t.Errorf("%v, %v; want what was encoded", bgr, err)
+		}
+		if encoded != 2 {
+			t.Errorf("encoded %d times", encoded)
+		}
 	}
+	if bgr, err := m.Marked()[0].BGR(); err != nil || bgr[0] != 200 {
+		t.Errorf("%v, %v; want the pixels", bgr, err)
+	}
+	check(1, 2)
+	m.Forget([]uint32{9})
+	check(1, 2)
 	m.Forget([]uint32{2})
-	if json, err := m.Marked()[0].JSON(encode); err != nil || !slices.Equal(json, []byte{3}) {
-		t.Errorf("without 2: %v, %v", json, err)
-	}
+	check(1)
 }
 
 // What a picture shows is marked by its pixels; by outlines where ids do not fit in these.
@@ -192,8 +216,9 @@ func TestShown(t *testing.T) {
 	if a := s.Annotation; a.Mask[width+1] != 1 || a.Mask[0] != 0 || a.PixelAspect != 1.5 {
 		t.Errorf("%+v", a)
 	}
-	if bgr[0] = 9; s.BGR[0] != 0 {
-		t.Error("it changes with the camera's picture")
+	bgr[0] = 9
+	if own, err := s.BGR(); err != nil || own[0] != 0 {
+		t.Errorf("%v: it changes with the camera's picture", err)
 	}
 	s = Shown(masks, table, bgr, true)
 	check(t, "all", []*Scene{s}, []uint32{1, 256})
