@@ -383,7 +383,7 @@ func TestDetectorRefuses(t *testing.T) {
 		{"missing", filepath.Join(dir, "none.onnx"), DetectorOptions{}, []string{"none.onnx", "no such file"}},
 		{"not a model", file("text.onnx", "hello"), DetectorOptions{}, []string{"text.onnx: not an ONNX file", "want .onnx"}},
 		{"a feature model", averager(64, 64).write(t), DetectorOptions{}, []string{"model.onnx: its outputs are 1×3×16×16; want NanoDet's"}},
-		{"one that aborts", clipper().write(t), DetectorOptions{}, []string{"model.onnx: OpenCV refuses it", "Clip", "; ONNX Runtime alone: "}},
+		{"one that aborts", clipper().write(t), DetectorOptions{Computing: Computing{Engine: EngineOpenCV}}, []string{"model.onnx: OpenCV refuses it", "Clip"}},
 		{"two numbers a picture", classifier.write(t), DetectorOptions{}, []string{`its outputs are "score" (1×2); want NanoDet's`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -417,7 +417,7 @@ func TestDetectorWithoutOpenCV(t *testing.T) {
 	}
 	defer d.Close()
 	i := d.Info()
-	if i.Engine != EngineONNXRuntime || len(i.Engines) != 2 || !strings.Contains(i.Engines[0].Error, "Clip") || i.Engines[1].Error != "" {
+	if i.Engine != EngineONNXRuntime || len(i.Engines) != 2 || i.Engines[1].Error != "" {
 		t.Errorf("%+v", i)
 	}
 	red := slices.Repeat([]byte{0, 0, 255}, 64*64)

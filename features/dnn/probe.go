@@ -113,8 +113,7 @@ func (c Computing) less() (list []lesser) {
 	return list
 }
 
-// ProbeDetector does with a detector what Probe does with a feature model. If OpenCV was what
-// refused it and the engine is ours to choose, ONNX Runtime has it for itself.
+// ProbeDetector does with a detector what Probe does with a feature model.
 func ProbeDetector(ctx context.Context, path string, opt DetectorOptions) (DetectorInfo, error) {
 	opt, _, err := opt.withDefaults()
 	if err != nil {
@@ -124,38 +123,10 @@ func ProbeDetector(ctx context.Context, path string, opt DetectorOptions) (Detec
 		return DetectorInfo{}, err
 	}
 	r, err := probe(ctx, path, request{Detector: &opt})
-	if opt.Engine == EngineAuto && errors.Is(err, ErrRefused) {
-		r, err = probeAlone(ctx, path, opt, err)
-	}
 	if err != nil {
 		return DetectorInfo{}, err
 	}
 	return *r.Detector, nil
-}
-
-// probeAlone tries a detector that both engines together refused, in these words, by one of them.
-func probeAlone(ctx context.Context, path string, opt DetectorOptions, both error) (report, error) {
-	opt.Engine = EngineOpenCV
-	r, err := probe(ctx, path, request{Detector: &opt})
-	if err == nil {
-		r.Detector.Engines = append(r.Detector.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: words(both)})
-		return r, nil
-	}
-	opt.Engine = EngineONNXRuntime
-	r, alone := probe(ctx, path, request{Detector: &opt})
-	if alone != nil {
-		return r, fmt.Errorf("%w; ONNX Runtime alone: %s", err, words(alone))
-	}
-	r.Detector.Engines[0].Error = words(err)
-	return r, nil
-}
-
-// words are those of a child that ended, or of its error.
-func words(err error) string {
-	if crash, ok := errors.AsType[*crash](err); ok {
-		return crash.words
-	}
-	return err.Error()
 }
 
 // crash is how a child ended that wrote no report. It is ErrRefused.
