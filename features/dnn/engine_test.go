@@ -121,6 +121,7 @@ func TestEngineUnfit(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := averager(96, 64).write(t)
+	detector, names := finders()["YOLOv8"].file(false).write(t), twoNames(t)
 	for _, tt := range []struct {
 		name, library string
 		want          []string
@@ -154,6 +155,14 @@ func TestEngineUnfit(t *testing.T) {
 				if info := m.Info(); info.Engine != EngineOpenCV || len(info.Engines) != 2 || !containsAll(info.Engines[1].Error, tt.want...) {
 					t.Errorf("%s: %s, %+v; want %q", path, info.Engine, info.Engines, tt.want)
 				}
+			}
+			d, err := OpenDetector(detector, DetectorOptions{NamesFile: names, Computing: Computing{EngineLibrary: tt.library}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if info := d.Info(); info.Engine != EngineOpenCV || len(info.Engines) != 2 || !containsAll(info.Engines[1].Error, tt.want...) {
+				t.Errorf("a detector: %s, %+v; want %q", info.Engine, info.Engines, tt.want)
 			}
 		})
 	}

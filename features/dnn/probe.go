@@ -40,6 +40,17 @@ func (q *request) computing() Computing {
 	return q.Model.Computing
 }
 
+// by is q with another engine and device.
+func (q request) by(engine, device string) request {
+	c := &q.Model.Computing
+	if q.Detector != nil {
+		own := *q.Detector
+		q.Detector, c = &own, &own.Computing
+	}
+	c.Engine, c.Device = engine, device
+	return q
+}
+
 // timeout is how long the child may take.
 func (q *request) timeout() time.Duration {
 	if q.computing().Device == DeviceTensorRT {
@@ -76,21 +87,31 @@ func Probe(ctx context.Context, path string, opt Options) (Info, error) {
 		return Info{}, err
 	}
 	r, err := probe(ctx, path, request{Model: opt})
-	for _, less := range opt.less() {
-		crash, ok := errors.AsType[*crash](err)
-		if !ok {
-			break
-		}
-		opt.Engine, opt.Device = less.engine, less.device
-		if r, err = probe(ctx, path, request{Model: opt}); err == nil {
-			less.culprit.Error = crash.words
-			r.Info.Engines = append(r.Info.Engines, less.culprit)
-		}
-	}
 	if err != nil {
 		return Info{}, err
 	}
 	return *r.Info, nil
+}
+
+// probe has a child try a model, and another by less where that crashed and may have been the culprit.
+func probe(ctx context.Context, path string, q request) (report, error) {
+	r, err := runChild(ctx, path, q)
+	for _, less := range q.computing().less() {
+		crash, ok := errors.AsType[*crash](err)
+		if !ok {
+			break
+		}
+		if r, err = runChild(ctx, path, q.by(less.engine, less.device)); err != nil {
+			continue
+		}
+		less.culprit.Error = crash.words
+		if q.Detector != nil {
+			r.Detector.Engines = append(r.Detector.Engines, less.culprit)
+		} else {
+			r.Info.Engines = append(r.Info.Engines, less.culprit)
+		}
+	}
+	return r, err
 }
 
 // lesser is what a model is tried by after a child has crashed, and what may have been the culprit.
@@ -138,8 +159,8 @@ func (c *crash) Error() string {
 
 func (c *crash) Is(target error) bool { return target == ErrRefused }
 
-// probe has one child try a model.
-func probe(ctx context.Context, path string, q request) (report, error) {
+// runChild has one child try a model.
+func runChild(ctx context.Context, path string, q request) (report, error) {
 	if os.Getenv(childVariable) != "" {
 		return report{}, errors.New("features/dnn: a model is probed in a child that probes one: the program does not answer \"model check --json PATH\"")
 	}
