@@ -79,7 +79,7 @@ func (r *runner) chooseProcessor() error {
 	if err == nil {
 		about.Version, about.Library = ort.version, ort.library
 		if r.opt.Engine == EngineAuto {
-			about.Milliseconds, _, err = trial(ort, r.nominal, len(r.taps), 1) // a start waits for it
+			about.Milliseconds, _, err = trial(ort, r.nominal, len(r.taps), 2) // the first lays out memory
 		}
 		if err == nil {
 			r.cpu = r.newBackend(ort, EngineONNXRuntime, DeviceCPU)
