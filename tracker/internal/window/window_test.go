@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
@@ -749,7 +750,16 @@ func TestPartsAreGivenBack(t *testing.T) {
 		t.Errorf("room for %d superpixels, of which there are %d", cap(next.rows), len(next.rows))
 	}
 	f.Release()
-	if d := partOf(t, two(t, 1)[0], 3, 1); len(f.parts) != 0 || d != c {
+	g := two(t, 1)[0]
+	d := partOf(t, g, 3, 1)
+	if len(f.parts) != 0 || d != c {
 		t.Errorf("a frame that was released has %d parts; want what it had lent to others", len(f.parts))
+	}
+	if err := d.fill(g); err != nil {
+		t.Fatal(err)
+	}
+	rows := d.x[:1]
+	if g.Release(); &buffers.Get[float32](cap(rows))[0] != &rows[0] {
+		t.Error("nobody gets the memory of its rows")
 	}
 }
