@@ -79,7 +79,7 @@ const phoneWidth = 390
 func (h *hand) fits(ctx context.Context) error {
 	var over []string
 	err := h.Evaluate(ctx, fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > %d)
-		.map((e) => e.id || e.className || e.tagName)`, phoneWidth), &over)
+		.map((e) => e.id || e.getAttribute("class") || e.tagName)`, phoneWidth), &over)
 	if err == nil && len(over) > 0 {
 		err = fmt.Errorf("wider than the phone's %d pixels: %q", phoneWidth, over)
 	}
