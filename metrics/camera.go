@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -9,36 +8,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Outcome is what became of a frame.
-type Outcome int
-
-// The outcomes. Each frame has exactly one, an access unit that gave no picture too.
-const (
-	Published         Outcome = iota // its masks went out
-	DroppedFeatures                  // a newer one took its place before features were computed
-	DroppedTracker                   // a newer one took its place before the tracker
-	Failed                           // a stage returned an error
-	NotReceived                      // packets of it never came
-	Undecodable                      // the decoder made no picture of it
-	SkippedDisposable                // not decoded: no other refers to it, and frames waited already
-	SkippedOverflow                  // not decoded: too much waited for the decoder, until the next key frame
-	SkippedNoKey                     // not decoded: it came before its connection's first key frame
-	Unleased                         // another box of a fleet might publish
-)
-
-var outcomes = [...]string{
-	"published", "dropped_features", "dropped_tracker", "failed",
-	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key", "unleased",
-}
-
 // packetOutcomes are what becomes of RTP packets.
 var packetOutcomes = [...]string{"on_time", "late", "lost"}
 
 // thumbnailOutcomes are what becomes of thumbnails of events.
 var thumbnailOutcomes = [...]string{"made", "removed", "left_out"}
-
-// String is the outcome's label value.
-func (o Outcome) String() string { return outcomes[o] }
 
 // Stage is a part of the way a frame takes.
 type Stage int
@@ -57,18 +31,6 @@ var stages = [...]string{"features", "track", "view", "affinity", "solve", "mask
 
 // String is the stage's label value.
 func (s Stage) String() string { return stages[s] }
-
-// State is what became of an object; its text is the label value.
-type State string
-
-// The states.
-const (
-	Visible  State = "visible"
-	Occluded State = "occluded"
-	Lost     State = "lost"
-)
-
-var states = [...]State{Visible, Occluded, Lost}
 
 // traceLabels are the iterations' label values, from 1.
 var traceLabels = func() (labels [Traced]string) {
@@ -109,21 +71,14 @@ type Camera struct {
 	name string
 
 	// Of these the series are there from the start.
-	frames     [len(outcomes)]prometheus.Counter
 	stages     [len(stages)]prometheus.Observer
 	latency    prometheus.Observer
-	reconnect  prometheus.Counter
-	failures   prometheus.Counter
 	iterations prometheus.Observer
 	guaranteed prometheus.Counter
 	violations prometheus.Counter
 	windows    [len(ends)]prometheus.Counter
 	bySolver   prometheus.Counter
 	byAffinity prometheus.Counter
-	up         prometheus.Gauge
-	restarts   prometheus.Counter
-	unseen     prometheus.Counter
-	damaged    prometheus.Counter
 	packets    [len(packetOutcomes)]prometheus.Counter
 	held       prometheus.Observer
 	fallbacks  prometheus.Counter
@@ -137,62 +92,23 @@ type Camera struct {
 	thumbs     [len(thumbnailOutcomes)]prometheus.Counter
 	keeping    prometheus.Observer
 	unkept     prometheus.Counter
-	automatic  prometheus.Gauge
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
 	mu      sync.Mutex
 	removed bool
-	objects map[uint32]*object
-	zones   map[string]*zone
-	lines   map[string]*line
-}
-
-// total is a counter that is told what it is to be.
-type total struct {
-	counter prometheus.Counter
-	now     uint64
-}
-
-// set raises it to n; a counter does not fall.
-func (t *total) set(n uint64) {
-	if n > t.now {
-		t.counter.Add(float64(n - t.now))
-		t.now = n
-	}
-}
-
-// zone and line hold the series of one.
-type (
-	zone struct {
-		objects        prometheus.Gauge
-		entries, stays total
-	}
-	line struct{ aToB, bToA total }
-)
-
-// object holds one object's series.
-type object struct {
-	label string
-	area  prometheus.Gauge
-	state [len(states)]prometheus.Gauge
+	read    func() Status
 }
 
 func newCamera(m *Metrics, name string) *Camera {
 	c := &Camera{
-		m: m, name: name,
+		m: m, name: name, read: func() Status { return Status{} },
 		latency:    m.latency.WithLabelValues(name),
-		reconnect:  m.reconnect.WithLabelValues(name),
-		failures:   m.failures.WithLabelValues(name),
 		iterations: m.solver.iterations.WithLabelValues(name),
 		guaranteed: m.solver.guaranteed.WithLabelValues(name),
 		violations: m.solver.violations.WithLabelValues(name),
 		bySolver:   m.solver.labelled.WithLabelValues(name, "solver"),
 		byAffinity: m.solver.labelled.WithLabelValues(name, "affinity"),
-		up:         m.up.WithLabelValues(name),
-		restarts:   m.restarts.WithLabelValues(name),
-		unseen:     m.unseen.WithLabelValues(name),
-		damaged:    m.damaged.WithLabelValues(name),
 		held:       m.held.WithLabelValues(name),
 		fallbacks:  m.fallbacks.WithLabelValues(name),
 		share:      m.share.WithLabelValues(name),
@@ -204,13 +120,6 @@ func newCamera(m *Metrics, name string) *Camera {
 		limited:    m.limited.WithLabelValues(name),
 		keeping:    m.keeping.WithLabelValues(name),
 		unkept:     m.unkept.WithLabelValues(name),
-		automatic:  m.automatic.WithLabelValues(name),
-		objects:    map[uint32]*object{},
-		zones:      map[string]*zone{},
-		lines:      map[string]*line{},
-	}
-	for i, o := range outcomes {
-		c.frames[i] = m.frames.WithLabelValues(name, o)
 	}
 	for i, e := range ends {
 		c.windows[i] = m.solver.windows.WithLabelValues(name, e)
@@ -226,15 +135,6 @@ func newCamera(m *Metrics, name string) *Camera {
 	}
 	return c
 }
-
-// Frame counts one frame.
-func (c *Camera) Frame(o Outcome) { c.frames[o].Inc() }
-
-// Frames counts n frames.
-func (c *Camera) Frames(o Outcome, n int) { c.frames[o].Add(float64(max(n, 0))) }
-
-// Damaged counts a frame of which the decoder had to invent a part.
-func (c *Camera) Damaged() { c.damaged.Inc() }
 
 // Packets counts RTP packets that came, of which some came late, after ones
 // behind them, and those that were lost.
@@ -308,9 +208,6 @@ func (c *Camera) Thumbnails(made, removed, leftOut int) {
 // Unmarked counts n things that were detected, but not marked as there were too many objects.
 func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }
 
-// Automatic sets how many objects there are that were marked by the detector and that nobody keeps.
-func (c *Camera) Automatic(n int) { c.automatic.Set(float64(n)) }
-
 // Checkpoint notes that one was kept now, of so many bytes, and what that took.
 func (c *Camera) Checkpoint(bytes int, took time.Duration) {
 	c.set(c.m.keptAt, float64(time.Now().UnixMilli())/1000)
@@ -320,21 +217,6 @@ func (c *Camera) Checkpoint(bytes int, took time.Duration) {
 
 // CheckpointFailed counts one that could not be kept.
 func (c *Camera) CheckpointFailed() { c.unkept.Inc() }
-
-// Reconnect counts one.
-func (c *Camera) Reconnect() { c.reconnect.Inc() }
-
-// PublishFailure counts one message that went nowhere.
-func (c *Camera) PublishFailure() { c.failures.Inc() }
-
-// Up sets whether the camera delivers frames.
-func (c *Camera) Up(up bool) { c.up.Set(number(up)) }
-
-// Restarted counts one time that the camera's stages failed and were built anew.
-func (c *Camera) Restarted() { c.restarts.Inc() }
-
-// Unseen counts one published frame that the page had no time for.
-func (c *Camera) Unseen() { c.unseen.Inc() }
 
 // Labelled counts a frame's objects that the solver labelled, and those that affinity alone did.
 func (c *Camera) Labelled(solver, affinity int) {
@@ -379,117 +261,11 @@ func (c *Camera) set(vec *prometheus.GaugeVec, value float64) {
 	}
 }
 
-// Object sets an object's state and area in pixels. An object that gets another
-// label leaves no series under its old one.
-func (c *Camera) Object(id uint32, label string, state State, area int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.removed {
-		return
-	}
-	o := c.objects[id]
-	if o != nil && o.label != label {
-		c.removeObject(id)
-		o = nil
-	}
-	if o == nil {
-		name := strconv.FormatUint(uint64(id), 10)
-		o = &object{label: label, area: c.m.area.WithLabelValues(c.name, name, label)}
-		for i, s := range states {
-			o.state[i] = c.m.state.WithLabelValues(c.name, name, label, string(s))
-		}
-		c.objects[id] = o
-	}
-	o.area.Set(float64(area))
-	for i, s := range states {
-		o.state[i].Set(number(s == state))
-	}
-}
-
-// RetainObjects removes the series of all objects but some.
-func (c *Camera) RetainObjects(ids []uint32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id := range c.objects {
-		if !slices.Contains(ids, id) {
-			c.removeObject(id)
-		}
-	}
-}
-
-// removeObject needs mu.
-func (c *Camera) removeObject(id uint32) {
-	labels := prometheus.Labels{labelCamera: c.name, labelObject: strconv.FormatUint(uint64(id), 10)}
-	c.m.area.DeletePartialMatch(labels)
-	c.m.state.DeletePartialMatch(labels)
-	delete(c.objects, id)
-}
-
-// Zone sets what a zone has seen: the objects in it now, and since the camera began how often
-// one entered it and stayed in it.
-func (c *Camera) Zone(name string, objects int, entries, stays uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.removed {
-		return
-	}
-	z := c.zones[name]
-	if z == nil {
-		z = &zone{
-			objects: c.m.inside.WithLabelValues(c.name, name),
-			entries: total{counter: c.m.entries.WithLabelValues(c.name, name)},
-			stays:   total{counter: c.m.stays.WithLabelValues(c.name, name)},
-		}
-		c.zones[name] = z
-	}
-	z.objects.Set(float64(objects))
-	z.entries.set(entries)
-	z.stays.set(stays)
-}
-
-// RemoveZone removes a zone's series.
-func (c *Camera) RemoveZone(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{c.m.inside, c.m.entries, c.m.stays} {
-		vec.DeleteLabelValues(c.name, name)
-	}
-	delete(c.zones, name)
-}
-
-// Line sets how often a line was crossed in each direction since the camera began.
-func (c *Camera) Line(name string, aToB, bToA uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.removed {
-		return
-	}
-	l := c.lines[name]
-	if l == nil {
-		l = &line{
-			aToB: total{counter: c.m.crossings.WithLabelValues(c.name, name, "a_to_b")},
-			bToA: total{counter: c.m.crossings.WithLabelValues(c.name, name, "b_to_a")},
-		}
-		c.lines[name] = l
-	}
-	l.aToB.set(aToB)
-	l.bToA.set(bToA)
-}
-
-// RemoveLine removes a line's series.
-func (c *Camera) RemoveLine(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.m.crossings.DeletePartialMatch(prometheus.Labels{labelCamera: c.name, labelLine: name})
-	delete(c.lines, name)
-}
-
 // remove removes every series of the camera for good.
 func (c *Camera) remove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.removed = true
-	clear(c.objects)
 	for _, vec := range c.m.ofCameras {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

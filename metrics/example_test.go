@@ -16,9 +16,10 @@ func Example() {
 	m.Build("v0.1.0", "")
 
 	c := m.Camera("quay")
-	c.Frame(metrics.Published)
 	c.Latency(85 * time.Millisecond)
-	c.Object(1, "boat", metrics.Visible, 4141)
+	c.Watch(func() metrics.Status { // at every scrape
+		return metrics.Status{Up: true, Objects: []metrics.Object{{ID: 1, Label: "boat", State: metrics.Visible, Area: 4141}}}
+	})
 
 	n, err := testutil.GatherAndCount(reg, "segd_object_state")
 	fmt.Println(n, err)

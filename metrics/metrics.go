@@ -65,20 +65,11 @@ var superpixelBuckets = []float64{0, 50, 100, 200, 300, 500, 750, 1000, 1500, 20
 
 // Metrics are the metrics of one segd.
 type Metrics struct {
-	frames    *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	stages    *prometheus.HistogramVec
-	area      *prometheus.GaugeVec
-	state     *prometheus.GaugeVec
-	reconnect *prometheus.CounterVec
 	offset    *prometheus.GaugeVec
-	failures  *prometheus.CounterVec
-	up        *prometheus.GaugeVec
-	restarts  *prometheus.CounterVec
-	unseen    *prometheus.CounterVec
 	budget    *prometheus.GaugeVec
 	tolerance *prometheus.GaugeVec
-	damaged   *prometheus.CounterVec
 	packets   *prometheus.CounterVec
 	held      *prometheus.HistogramVec
 	jitter    *prometheus.GaugeVec
@@ -86,10 +77,6 @@ type Metrics struct {
 	decoder   *prometheus.GaugeVec
 	share     *prometheus.HistogramVec
 	pieces    *prometheus.HistogramVec
-	inside    *prometheus.GaugeVec
-	entries   *prometheus.CounterVec
-	stays     *prometheus.CounterVec
-	crossings *prometheus.CounterVec
 	looks     *prometheus.CounterVec
 	blind     *prometheus.CounterVec
 	looking   *prometheus.HistogramVec
@@ -101,7 +88,6 @@ type Metrics struct {
 	keptSize  *prometheus.GaugeVec
 	keeping   *prometheus.HistogramVec
 	unkept    *prometheus.CounterVec
-	automatic *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	solver    solverVecs
 	commands  commandVecs
@@ -143,10 +129,6 @@ func New(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reg:     reg,
 		cameras: map[string]*Camera{},
-		frames: counter("frames_total",
-			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).", labelCamera, labelOutcome),
-		damaged: counter("frames_damaged_total",
-			"Decoded frames of which a part was invented, because data was lost.", labelCamera),
 		latency: histogram("frame_latency_seconds",
 			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
 		stages: histogram("stage_duration_seconds",
@@ -155,18 +137,6 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.", shareBuckets, labelCamera),
 		pieces: histogram("frame_superpixels",
 			"Superpixels a frame is cut into, in its regions of interest.", superpixelBuckets, labelCamera),
-		area: gauge("object_area_pixels",
-			"Area of the object's newest mask.", labelCamera, labelObject, labelLabel),
-		state: gauge("object_state",
-			"1 for the state the object is in (visible, occluded or lost) and 0 for the others.", labelCamera, labelObject, labelLabel, labelState),
-		inside: gauge("zone_objects",
-			"Objects in the zone.", labelCamera, labelZone),
-		entries: counter("zone_entries_total",
-			"Times an object entered the zone.", labelCamera, labelZone),
-		stays: counter("zone_stays_total",
-			"Times an object stayed in the zone for its dwell.", labelCamera, labelZone),
-		crossings: counter("line_crossings_total",
-			"Times an object crossed the line, by direction: a_to_b or b_to_a.", labelCamera, labelLine, labelDirection),
 		looks: counter("detector_looks_total",
 			"Frames that a detector of its own looked at, or tried to.", labelCamera),
 		blind: counter("detector_failures_total",
@@ -181,8 +151,6 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Events of objects that were not told when they happened, because there were too many.", labelCamera),
 		thumbs: counter("thumbnails_total",
 			"Thumbnails of events by outcome: made, removed (for newer ones) and left_out (as too many waited, or something failed).", labelCamera, labelOutcome),
-		automatic: gauge("automatic_objects",
-			"Objects that were marked by the detector and that nobody keeps.", labelCamera),
 		keptAt: gauge("checkpoint_timestamp_seconds",
 			"When the camera's newest checkpoint was kept, in seconds since 1970.", labelCamera),
 		keptSize: gauge("checkpoint_size_bytes",
@@ -191,8 +159,6 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Time to make and keep a checkpoint, beside the frames.", stageBuckets, labelCamera),
 		unkept: counter("checkpoint_failures_total",
 			"Checkpoints that could not be kept.", labelCamera),
-		reconnect: counter("ingest_reconnects_total",
-			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",
 			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
 		packets: counter("ingest_packets_total",
@@ -205,14 +171,6 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Times that software took over decoding from a device that was configured.", labelCamera),
 		decoder: gauge("ingest_decoder_info",
 			"Always 1; the labels say what the video is in and what decodes it.", labelCamera, labelCodec, labelDevice),
-		failures: counter("bus_publish_failures_total",
-			"Messages that could not be handed to NATS.", labelCamera),
-		up: gauge("camera_up",
-			"1 while the camera delivers frames, else 0.", labelCamera),
-		restarts: counter("camera_restarts_total",
-			"Times the camera's stages failed and were built anew.", labelCamera),
-		unseen: counter("view_frames_dropped_total",
-			"Published frames that the page had no time to draw.", labelCamera),
 		budget: gauge("solver_budget_seconds",
 			"Time the solver may take for a frame."),
 		tolerance: gauge("solver_tolerance",
@@ -246,6 +204,7 @@ func New(reg prometheus.Registerer) *Metrics {
 	}
 	m.commands = newCommandVecs(counter)
 	m.ofCameras = ofCameras
+	reg.MustRegister(m.status())
 	m.Build("", "")
 	registerRuntime(reg)
 	return m

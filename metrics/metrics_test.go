@@ -28,9 +28,11 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 		}
 	})
 	c := m.Camera("demo")
-	c.Object(1, "person", Visible, 4141)
-	c.Zone("yard", 1, 3, 2)
-	c.Line("street", 5, 4)
+	c.Watch(func() Status {
+		return Status{
+			Objects: []Object{{1, "person", Visible, 4141}}, Zones: []Zone{{"yard", 1, 3, 2}}, Lines: []Line{{"street", 5, 4}},
+		}
+	})
 	c.Detected("person")
 	c.ClockOffset(-1500 * time.Millisecond)
 	c.Checkpoint(1000, time.Millisecond)
@@ -211,24 +213,16 @@ segd_solver_windows_total{camera="demo",end="time"} 0
 
 func TestObservations(t *testing.T) {
 	reg, m, c := full()
-	for o := range Outcome(len(outcomes)) {
-		for range o + 1 {
-			c.Frame(o)
-		}
+	now := Status{Up: true, Damaged: 1, Unseen: 1, Reconnects: 1, Restarts: 1, PublishFailures: 2, Automatic: 7}
+	for o := range outcomes {
+		now.Frames[o] = uint64(o + 1)
 	}
-	c.Frames(Undecodable, 10)
-	c.Frames(Undecodable, -1)
-	c.Damaged()
+	now.Frames[Undecodable] += 10
+	c.Watch(func() Status { return now })
 	c.Packets(100, 3, 2)
 	c.Packets(10, 0, 0)
 	c.DecodeFallback()
 	c.Decoder("H.264", "software") // instead of what full says
-	c.Reconnect()
-	c.PublishFailure()
-	c.PublishFailure()
-	c.Up(true)
-	c.Restarted()
-	c.Unseen()
 	c.Looked(30 * time.Millisecond)
 	c.Looked(50 * time.Millisecond)
 	c.LookFailed()
@@ -239,7 +233,6 @@ func TestObservations(t *testing.T) {
 	c.Limited()
 	c.Limited()
 	c.Thumbnails(5, 4, 3)
-	c.Automatic(7)
 	c.Checkpoint(1000, time.Millisecond)
 	c.CheckpointFailed()
 	c.Seen(0, 0)
@@ -572,8 +565,9 @@ segd_object_state{camera="demo",label="person",object="1",state="lost"} 0
 segd_object_state{camera="demo",label="person",object="1",state="occluded"} 0
 segd_object_state{camera="demo",label="person",object="1",state="visible"} 1
 `)
-	c.Object(1, "person", Occluded, 0)
-	c.Object(12, "dog", Visible, 7)
+	var now []Object
+	c.Watch(func() Status { return Status{Objects: now} })
+	now = []Object{{1, "person", Occluded, 0}, {12, "dog", Visible, 7}}
 	both(`
 segd_object_area_pixels{camera="demo",label="person",object="1"} 0
 segd_object_area_pixels{camera="demo",label="dog",object="12"} 7
@@ -584,8 +578,7 @@ segd_object_state{camera="demo",label="dog",object="12",state="lost"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="occluded"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="visible"} 1
 `)
-	c.RetainObjects([]uint32{1, 99})
-	c.Object(1, "cyclist", Lost, 0) // renamed
+	now = []Object{{1, "cyclist", Lost, 0}} // renamed, and the other one gone
 	both(`
 segd_object_area_pixels{camera="demo",label="cyclist",object="1"} 0
 segd_object_state{camera="demo",label="cyclist",object="1",state="lost"} 1
@@ -610,8 +603,8 @@ func TestZonesAndLines(t *testing.T) {
 # TYPE segd_line_crossings_total counter
 `+want, "segd_zone_objects", "segd_zone_entries_total", "segd_zone_stays_total", "segd_line_crossings_total")
 	}
-	c.Zone("yard", 0, 0, 0)
-	c.Line("street", 0, 0)
+	now := Status{Zones: []Zone{{Name: "yard"}}, Lines: []Line{{Name: "street"}}}
+	c.Watch(func() Status { return now })
 	both(`
 segd_zone_objects{camera="demo",zone="yard"} 0
 segd_zone_entries_total{camera="demo",zone="yard"} 0
@@ -619,10 +612,7 @@ segd_zone_stays_total{camera="demo",zone="yard"} 0
 segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
 segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 0
 `)
-	c.Zone("yard", 2, 3, 1)
-	c.Zone("yard", 1, 4, 1)
-	c.Line("street", 2, 1)
-	c.Line("street", 2, 5)
+	now = Status{Zones: []Zone{{"yard", 1, 4, 1}}, Lines: []Line{{"street", 2, 5}}}
 	both(`
 segd_zone_objects{camera="demo",zone="yard"} 1
 segd_zone_entries_total{camera="demo",zone="yard"} 4
@@ -631,26 +621,12 @@ segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 2
 segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 5
 `)
 
-	// Who comes back under the name of one that is gone begins anew.
-	c.Zone("porch", 0, 7, 0)
-	c.Line("path", 7, 0)
-	for _, name := range []string{"yard", "street", "nothing"} {
-		c.RemoveZone(name)
-		c.RemoveLine(name)
-	}
-	c.Zone("yard", 0, 2, 0)
-	c.Line("street", 0, 1)
+	// What is gone has no series.
+	now = Status{Zones: []Zone{{Name: "porch", Entries: 7}}}
 	both(`
 segd_zone_objects{camera="demo",zone="porch"} 0
-segd_zone_objects{camera="demo",zone="yard"} 0
 segd_zone_entries_total{camera="demo",zone="porch"} 7
-segd_zone_entries_total{camera="demo",zone="yard"} 2
 segd_zone_stays_total{camera="demo",zone="porch"} 0
-segd_zone_stays_total{camera="demo",zone="yard"} 0
-segd_line_crossings_total{camera="demo",direction="a_to_b",line="path"} 7
-segd_line_crossings_total{camera="demo",direction="b_to_a",line="path"} 0
-segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
-segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 1
 `)
 }
 
@@ -677,41 +653,27 @@ func seriesOf(t *testing.T, reg *prometheus.Registry, name string) int {
 func TestRemoveCamera(t *testing.T) {
 	reg, m, c := full()
 	other := m.Camera("yard")
-	other.Object(1, "car", Visible, 1)
+	other.Watch(func() Status { return Status{Objects: []Object{{1, "car", Visible, 1}}} })
 	before := seriesOf(t, reg, "yard")
 	m.Remove("demo")
 	m.Remove("nobody")
 	use := func(c *Camera) { // the pipeline may not have stopped yet
-		c.Frame(Published)
+		c.Watch(func() Status { return Status{Up: true, Objects: []Object{{1, "person", Visible, 1}}} })
 		c.Latency(time.Second)
 		c.Stage(StageSolve, time.Second)
 		c.Solve(Solve{Iterations: 1})
-		c.Object(1, "person", Visible, 1)
 		c.ClockOffset(time.Second)
-		c.Reconnect()
-		c.PublishFailure()
-		c.Up(true)
-		c.Restarted()
-		c.Unseen()
-		c.Frames(Undecodable, 1)
-		c.Damaged()
 		c.Packets(1, 1, 1)
 		c.Held(time.Millisecond)
 		c.Jitter(time.Millisecond)
 		c.Decoder("H.264", "cuda")
 		c.DecodeFallback()
-		c.RetainObjects(nil)
-		c.Zone("yard", 1, 1, 1)
-		c.Line("street", 1, 1)
-		c.RemoveZone("yard")
-		c.RemoveLine("street")
 		c.Looked(time.Millisecond)
 		c.LookFailed()
 		c.Detected("person")
 		c.Unmarked(1)
 		c.Limited()
 		c.Thumbnails(1, 1, 1)
-		c.Automatic(1)
 		c.Checkpoint(1, time.Millisecond)
 		c.CheckpointFailed()
 	}
@@ -722,11 +684,12 @@ func TestRemoveCamera(t *testing.T) {
 	if n := seriesOf(t, reg, "yard"); n != before || n == 0 {
 		t.Errorf("the other camera has %d series, had %d", n, before)
 	}
-	if again := m.Camera("demo"); again == c {
+	again := m.Camera("demo")
+	if again == c {
 		t.Error("Camera returns the removed one")
 	}
-	if n := testutil.ToFloat64(m.frames.WithLabelValues("demo", "published")); n != 0 {
-		t.Errorf("a camera of the same name begins at %v frames", n)
+	if s := again.status(); s.Up || s.Reconnects != 0 || len(s.Objects) != 0 {
+		t.Errorf("a camera of the same name begins with %+v", s)
 	}
 }
 
@@ -776,10 +739,9 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for j := range 100 {
 				c := m.Camera("demo")
-				c.Object(uint32(j%3), "x", Visible, j)
+				c.Watch(func() Status { return Status{Restarts: 1, Objects: []Object{{uint32(j % 3), "x", Visible, j}}} })
 				c.Solve(Solve{Iterations: j})
 				c.ClockOffset(time.Second)
-				c.RetainObjects([]uint32{uint32(j % 2)})
 				if i == 0 && j%10 == 0 {
 					m.Remove("demo")
 				}
@@ -801,10 +763,8 @@ func TestConcurrentUse(t *testing.T) {
 func TestObservingAllocatesNothing(t *testing.T) {
 	_, _, c := full()
 	n := testing.AllocsPerRun(100, func() {
-		c.Frame(Published)
 		c.Latency(time.Second)
 		c.Stage(StageFeatures, time.Second)
-		c.Object(1, "person", Occluded, 1)
 	})
 	if n != 0 {
 		t.Errorf("a frame's observations allocate %v times, want 0", n)

@@ -19,7 +19,6 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/objects"
 	"github.com/segd/segd/zones"
 )
 
@@ -51,9 +50,9 @@ func (f *finder) Detect(dst []features.Detection, bgr []byte, width, height int,
 // automaticMeter keeps what a meter is told of looks.
 type automaticMeter struct {
 	nopMeter
-	mu                                       sync.Mutex
-	looks, failed, unmarked, automatic, peak int
-	classes                                  map[string]int
+	mu                      sync.Mutex
+	looks, failed, unmarked int
+	classes                 map[string]int
 }
 
 func (m *automaticMeter) with(f func()) {
@@ -65,9 +64,6 @@ func (m *automaticMeter) with(f func()) {
 func (m *automaticMeter) Looked(time.Duration) { m.with(func() { m.looks++ }) }
 func (m *automaticMeter) LookFailed()          { m.with(func() { m.failed++ }) }
 func (m *automaticMeter) Unmarked(n int)       { m.with(func() { m.unmarked += n }) }
-func (m *automaticMeter) Objects(t objects.Table) {
-	m.with(func() { m.automatic, m.peak = t.Automatic(), max(m.peak, t.Automatic()) })
-}
 func (m *automaticMeter) Detected(class string) {
 	m.with(func() {
 		if m.classes == nil {
@@ -131,7 +127,7 @@ func TestAutomatic(t *testing.T) {
 		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e != nil && (e.Sequence != 7 || e.ObjectClass != "person" || e.Box == nil) {
 			t.Errorf("%v; want it of frame 7, with class and box", e)
 		}
-		if n := int(f.calls.Load()); n != 15 || meter.looks != n || meter.classes["person"] != n || meter.automatic != 1 || meter.failed+meter.unmarked != 0 {
+		if n := int(f.calls.Load()); n != 15 || meter.looks != n || meter.classes["person"] != n || meter.failed+meter.unmarked != 0 {
 			t.Errorf("%d looks, meter %+v", n, meter)
 		}
 	})
@@ -485,8 +481,12 @@ func TestDetectorFindsTooMuch(t *testing.T) {
 		}}, 100*time.Millisecond)
 		b.cfg.Detect.MaxObjects = 3
 		_, snap := b.run(t.Context(), t)
-		if snap.Published == 0 || meter.peak != 3 || meter.unmarked < 10 || meter.failed != 0 {
-			t.Errorf("%d published, meter %+v; want 3 objects and all others refused", snap.Published, meter)
+		peak := 0
+		for _, m := range b.rec.masks {
+			peak = max(peak, len(m.Objects))
+		}
+		if snap.Published == 0 || peak != 3 || meter.unmarked < 10 || meter.failed != 0 {
+			t.Errorf("%d published, %d objects, meter %+v; want 3 objects and all others refused", snap.Published, peak, meter)
 		}
 	})
 	box := image.Rect(10, 10, 20, 30)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
@@ -101,10 +103,10 @@ type Camera struct {
 
 	// Of whoever has the turn: what the tracker knew besides the pictures, lately, nil for nothing; and how many
 	// stages in a row have failed soon after they learnt the objects again.
-	known       *tracker.Snapshot
-	failures    int
-	ration      ration // of events of objects
-	saidLimited time.Time
+	known      *tracker.Snapshot
+	failures   int
+	ration     ration // of events of objects
+	sayLimited rate.Sometimes
 
 	epoch          atomic.Uint64
 	keeper         *keeper.Keeper
@@ -163,7 +165,7 @@ func New(cfg Config) (*Camera, error) {
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
 		events: eventQueue{notices: make(chan notice, maxEvents)},
 		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
-		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid),
+		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid), sayLimited: rate.Sometimes{Interval: time.Minute},
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.ration = newRation(c.limited)
@@ -181,20 +183,11 @@ func New(cfg Config) (*Camera, error) {
 	return c, nil
 }
 
-// Check tells what New would, of a camera that nobody hears of and that counts nothing.
+// Check tells what New would, of a camera that nobody hears of.
 func (cfg Config) Check() error {
-	cfg.Viewer, cfg.Meter, cfg.Logger = nil, nil, nil
+	cfg.Viewer, cfg.Logger = nil, nil
 	_, err := New(cfg)
 	return err
-}
-
-// Snapshots tells how each of several cameras does.
-func Snapshots(cameras []*Camera) []Snapshot {
-	snaps := make([]Snapshot, len(cameras))
-	for i, c := range cameras {
-		snaps[i] = c.Snapshot()
-	}
-	return snaps
 }
 
 // Name is the camera's name.
@@ -243,6 +236,7 @@ func (c *Camera) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return fmt.Errorf("pipeline: camera %s: Run was called twice", c.cfg.Name)
 	}
+	c.cfg.Meter.Watch(c.Snapshot)
 	var helpers sync.WaitGroup
 	helpers.Go(c.tell)
 	if moved := c.cfg.Lease.Moved(); moved != "" {
@@ -308,7 +302,6 @@ func (c *Camera) repeat(ctx context.Context) {
 		c.down(err)
 		c.retry(err, wait)
 		c.stats.with(func(s *Snapshot) { s.Restarts++ })
-		c.cfg.Meter.Restarted()
 		select {
 		case <-ctx.Done():
 			return
@@ -350,21 +343,15 @@ func (c *Camera) tellStatus(stop <-chan struct{}) {
 	}
 }
 
-func (c *Camera) publishFailed() {
-	c.stats.with(func(s *Snapshot) { s.PublishFailures++ })
-	c.cfg.Meter.PublishFailed()
-}
+func (c *Camera) publishFailed() { c.stats.with(func(s *Snapshot) { s.PublishFailures++ }) }
 
 // observer listens to the source.
 func (c *Camera) observer() ingest.Observer {
 	return ingest.Observer{
-		Up:    c.up,
-		Down:  c.down,
-		Retry: c.retry,
-		Missed: func(why ingest.Miss, n int) {
-			c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) })
-			c.cfg.Meter.Missed(why, n)
-		},
+		Up:          c.up,
+		Down:        c.down,
+		Retry:       c.retry,
+		Missed:      func(why ingest.Miss, n int) { c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) }) },
 		ClockOffset: c.cfg.Meter.ClockOffset,
 	}
 }
@@ -372,7 +359,6 @@ func (c *Camera) observer() ingest.Observer {
 func (c *Camera) up(again bool) {
 	if again {
 		c.stats.with(func(s *Snapshot) { s.Reconnects++ })
-		c.cfg.Meter.Reconnected()
 	}
 	changed := false
 	c.stats.with(func(s *Snapshot) {
@@ -381,7 +367,6 @@ func (c *Camera) up(again bool) {
 		s.Attempts, s.NextAttempt = 0, time.Time{}
 	})
 	if changed {
-		c.cfg.Meter.Up(true)
 		c.log.Info("camera up")
 		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
 	}
@@ -398,7 +383,6 @@ func (c *Camera) down(reason error) {
 		s.Up, s.Reason = false, plain.Error(reason)
 	})
 	if changed {
-		c.cfg.Meter.Up(false)
 		level := slog.LevelDebug // who found the fault has logged it
 		if faultless(reason) {
 			level = slog.LevelInfo

@@ -61,7 +61,6 @@ func (c *Camera) atObject(ctx context.Context, id uint32, do func(*stages, objec
 func (c *Camera) edit(seq uint64, edits ...objects.Edit) []*segdv1.Event {
 	table, told := c.newest.table().Apply(edits...)
 	c.newest.setTable(table)
-	c.cfg.Meter.Objects(table)
 	return c.heed(told, seq)
 }
 

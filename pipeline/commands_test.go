@@ -147,24 +147,16 @@ func (h halved) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 	})
 }
 
-// series notes which objects have series.
-type series struct {
+// watcher is a meter that knows what there are series of.
+type watcher struct {
 	nopMeter
-	mu    sync.Mutex
-	table objects.Table
+	now func() Snapshot
 }
 
-func (s *series) Objects(t objects.Table) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.table = t
-}
+func (w *watcher) Watch(now func() Snapshot) { w.now = now }
 
-func (s *series) has(id uint32) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, is := s.table.Get(id)
-	return is
+func (w *watcher) has(id uint32) bool {
+	return slices.ContainsFunc(w.now().Objects, func(o objects.Object) bool { return o.ID == id })
 }
 
 // logged is what was logged.
@@ -190,9 +182,9 @@ func (l *logged) String() string {
 func TestNewSizeRemovesObjects(t *testing.T) {
 	const from, to = 25, 45
 	var log *logged
-	var meter *series
+	var meter *watcher
 	prepare := func(b *bench) {
-		log, meter = &logged{}, &series{}
+		log, meter = &logged{}, &watcher{}
 		open := b.cfg.Open
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
 			s, err := open(o)

@@ -9,10 +9,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/objects"
 	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // Source delivers frames; *ingest.Source is one. Run blocks until ctx ends or the
@@ -83,9 +81,9 @@ type Viewer interface {
 // Meter is told what happens, for metrics. It is called from several goroutines
 // and must not block.
 type Meter interface {
-	Published(latency time.Duration)
-	Dropped(before Stage)
-	Failed(in Stage)
+	// Watch is called before the first frame. What it is given may be called from any goroutine, also after the camera's end.
+	Watch(func() Snapshot)
+	Latency(d time.Duration) // of a frame that was published
 	Took(in Stage, d time.Duration)
 	Extracted(*features.Scene) // which is valid during the call only
 	Solved(tracker.Solve)
@@ -94,21 +92,9 @@ type Meter interface {
 	Detected(class string)  // one thing, in a frame
 	Unmarked(n int)         // things that were detected, but too many objects are marked
 	Limited()               // an event was not told when it happened, since there are too many
-	Objects(objects.Table)  // after each frame, and when they change
-	Zone(zones.ZoneCount)   // with the first word, and when it changes
-	Line(zones.LineCount)   // likewise
-	RemoveZone(name string)
-	RemoveLine(name string)
 	// Thumbnails are of events: made, removed for newer ones, and left out as others wait or something failed.
 	Thumbnails(made, removed, leftOut int)
-	Unleased() // a frame that others may publish
-	PublishFailed()
-	Reconnected()
-	Missed(why ingest.Miss, n int)
-	Damaged()
 	ClockOffset(d time.Duration)
-	Up(up bool)
-	Restarted()
 	Checkpoint(bytes int, took time.Duration, err error) // one was kept, or not
 }
 
@@ -165,9 +151,8 @@ func (nopViewer) Thumbnail(*segdv1.MaskFrame, *privacy.Picture, uint32) (string,
 	return "", 0, 0
 }
 
-func (nopMeter) Published(time.Duration)   {}
-func (nopMeter) Dropped(Stage)             {}
-func (nopMeter) Failed(Stage)              {}
+func (nopMeter) Watch(func() Snapshot)     {}
+func (nopMeter) Latency(time.Duration)     {}
 func (nopMeter) Took(Stage, time.Duration) {}
 func (nopMeter) Extracted(*features.Scene) {}
 func (nopMeter) Solved(tracker.Solve)      {}
@@ -177,18 +162,6 @@ func (nopMeter) Detected(string)           {}
 func (nopMeter) Unmarked(int)              {}
 func (nopMeter) Limited()                  {}
 func (nopMeter) Thumbnails(int, int, int)  {}
-func (nopMeter) Objects(objects.Table)     {}
-func (nopMeter) Zone(zones.ZoneCount)      {}
-func (nopMeter) Line(zones.LineCount)      {}
-func (nopMeter) RemoveZone(string)         {}
-func (nopMeter) RemoveLine(string)         {}
-func (nopMeter) Unleased()                 {}
-func (nopMeter) PublishFailed()            {}
-func (nopMeter) Reconnected()              {}
-func (nopMeter) Missed(ingest.Miss, int)   {}
-func (nopMeter) Damaged()                  {}
 func (nopMeter) ClockOffset(time.Duration) {}
-func (nopMeter) Up(bool)                   {}
-func (nopMeter) Restarted()                {}
 
 func (nopMeter) Checkpoint(int, time.Duration, error) {}

@@ -13,9 +13,6 @@ const (
 	EventsAtOnce    = 60
 )
 
-// sayLimited is how often the log says that events are beyond the limit.
-const sayLimited = time.Minute
-
 // ration is how many events of objects may be told. Whoever has the camera's turn uses it.
 type ration struct {
 	limiter *rate.Limiter
@@ -45,9 +42,8 @@ func (r *ration) owe() { r.limiter.ReserveN(r.now, 1) }
 // limited counts an event beyond the limit, and says so now and then.
 func (c *Camera) limited() {
 	c.cfg.Meter.Limited()
-	if now := time.Now(); now.Sub(c.saidLimited) >= sayLimited {
-		c.saidLimited = now
+	c.sayLimited.Do(func() {
 		c.log.Warn("more happens than events may tell of: what objects do is told later, or not where it has passed by then; masks and status have all of it",
 			"most_per_second", EventsPerSecond, "most_at_once", EventsAtOnce)
-	}
+	})
 }

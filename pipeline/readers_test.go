@@ -22,7 +22,7 @@ func (l listed) add(id uint32, label string, inSight bool) {
 }
 
 // readers are the objects that each reader has of c.
-func (b *bench) readers(t *testing.T, c *Camera, store *shelf, meter *series) (all map[string]listed, owners map[string]map[uint32]bool) {
+func (b *bench) readers(t *testing.T, c *Camera, store *shelf, meter *watcher) (all map[string]listed, owners map[string]map[uint32]bool) {
 	t.Helper()
 	synctest.Wait() // for the checkpoint
 	all = map[string]listed{"bus": {}, "page": {}, "status": {}, "snapshot": {}, "metrics": {}, "checkpoint": {}, "zones": {}}
@@ -43,11 +43,9 @@ func (b *bench) readers(t *testing.T, c *Camera, store *shelf, meter *series) (a
 	for _, o := range c.Snapshot().Objects {
 		all["snapshot"].add(o.ID, o.Label, o.InSight())
 	}
-	meter.mu.Lock()
-	for _, o := range meter.table.All() {
+	for _, o := range meter.now().Objects {
 		all["metrics"].add(o.ID, o.Label, o.InSight())
 	}
-	meter.mu.Unlock()
 	store.mu.Lock()
 	cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 	store.mu.Unlock()
@@ -71,7 +69,7 @@ func TestReadersAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := remembering(t)
 		b.detecting(&finder{}, 200*time.Millisecond)
-		meter := &series{}
+		meter := &watcher{}
 		b.cfg.Meter, b.cfg.Zones = meter, testZones
 		open := b.cfg.Open
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {

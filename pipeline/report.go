@@ -181,24 +181,21 @@ func (s *stages) hide(r *report) {
 // publish tells the meter and the bus of r.
 func (s *stages) publish(r *report) {
 	c := s.c
-	c.cfg.Meter.Objects(r.table)
 	c.cfg.Meter.Solved(r.result.Solve)
 	if !c.cfg.Lease.Valid() { // another box may publish by now; people here still see it
 		c.stats.with(func(n *Snapshot) { n.Dropped, n.Unleased = n.Dropped+1, n.Unleased+1 })
-		c.cfg.Meter.Unleased()
 		return
 	}
 	if err := c.cfg.Publisher.PublishMask(r.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()
 		c.stats.with(func(n *Snapshot) { n.Failed++ })
-		c.cfg.Meter.Failed(StageTrack)
 		c.log.Debug("masks not published", keySeq, r.seq, keyError, err)
 		return
 	}
 	latency := r.published.Sub(r.taken)
 	c.stats.published(r.published, latency)
-	c.cfg.Meter.Published(latency)
+	c.cfg.Meter.Latency(latency)
 	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
 		s.slow.add(c.log, r.item, r.result.Solve, latency, r.published)
 	}

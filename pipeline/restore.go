@@ -198,18 +198,11 @@ func (z *zoneWatch) restore(c *Camera, cp *checkpoint.Checkpoint) error {
 		return err
 	}
 	if !bytes.Equal(z.configured, cp.ConfiguredZones) {
-		if _, _, err := w.Change(c.cfg.Zones); err != nil {
+		if _, err := w.Change(c.cfg.Zones); err != nil {
 			return err
 		}
 	}
-	before := z.watcher.Layout()
 	z.watcher = w
-	for _, zone := range before.Zones {
-		c.cfg.Meter.RemoveZone(zone.Name)
-	}
-	for _, line := range before.Lines {
-		c.cfg.Meter.RemoveLine(line.Name)
-	}
 	z.changed(c)
 	return nil
 }

@@ -73,8 +73,8 @@ func TestSetChanges(t *testing.T) {
 		if again, _ := all.Camera("stays"); again != steady || second == first {
 			t.Error("the wrong camera was built anew")
 		}
-		if snaps := Snapshots(all.Cameras()); snaps[0].Camera != "yard" || snaps[1].Camera != "stays" || snaps[2].Camera != "gate" {
-			t.Errorf("the order is %s %s %s", snaps[0].Camera, snaps[1].Camera, snaps[2].Camera)
+		if now := all.Cameras(); now[0].Name() != "yard" || now[1].Name() != "stays" || now[2].Name() != "gate" {
+			t.Errorf("the order is %s %s %s", now[0].Name(), now[1].Name(), now[2].Name())
 		}
 		time.Sleep(2 * time.Second)
 		if err := all.Change([]string{"stays", "yard"}, nil); err != nil {
@@ -160,8 +160,12 @@ func TestSetIsReadWhileItChanges(t *testing.T) {
 				return
 			default:
 			}
-			if n := len(Snapshots(all.Cameras())); n < 1 || n > 2 {
+			now := all.Cameras()
+			if n := len(now); n < 1 || n > 2 {
 				t.Errorf("%d cameras", n)
+			}
+			for _, c := range now {
+				_ = c.Snapshot()
 			}
 			if c, err := all.Camera("b"); err == nil {
 				_ = c.State()

@@ -206,7 +206,6 @@ func (s *stages) accept(f *ingest.Frame) {
 	c.stats.frameIn(time.Now())
 	if f.Damaged {
 		c.stats.with(func(s *Snapshot) { s.Damaged++ })
-		c.cfg.Meter.Damaged()
 	}
 	it.note = c.notes.Claim(it.seq, !f.Damaged)
 	s.boxes[StageFeatures].Put(it)
@@ -318,7 +317,6 @@ func (s *stages) fail(in Stage, err error) {
 func (s *stages) failed(stage Stage, it *item, err error) {
 	if stage != StageView { // where it is on the bus already
 		s.c.stats.with(func(n *Snapshot) { n.Failed++ })
-		s.c.cfg.Meter.Failed(stage)
 	}
 	s.c.giveUp(it, err)
 	s.release(it)
@@ -333,7 +331,6 @@ func (s *stages) dropped(before Stage, it *item) {
 			n.Dropped++
 		}
 	})
-	s.c.cfg.Meter.Dropped(before)
 	// Only a failure elsewhere makes a mailbox drop a frame with an annotation.
 	s.c.giveUp(it, errStages)
 	s.release(it)

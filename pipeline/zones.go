@@ -60,12 +60,6 @@ func (z *zoneWatch) changed(c *Camera) {
 // counted tells the counts as they are now.
 func (z *zoneWatch) counted(c *Camera) {
 	counts := z.watcher.Counts()
-	for _, n := range counts.Zones {
-		c.cfg.Meter.Zone(n)
-	}
-	for _, n := range counts.Lines {
-		c.cfg.Meter.Line(n)
-	}
 	c.stats.with(func(s *Snapshot) { s.Zones = counts })
 }
 
@@ -175,15 +169,9 @@ func (c *Camera) Zones() zones.Layout { return *c.zones.layout.Load() }
 func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout, err error) {
 	err = c.inTurn(ctx, func() error {
 		z := &c.zones
-		gone, events, err := z.watcher.Change(l)
+		events, err := z.watcher.Change(l)
 		if err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
-		}
-		for _, zone := range gone.Zones {
-			c.cfg.Meter.RemoveZone(zone.Name)
-		}
-		for _, line := range gone.Lines {
-			c.cfg.Meter.RemoveLine(line.Name)
 		}
 		z.set = true
 		z.changed(c)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,43 +48,18 @@ func (r *recorder) zoned() (all []string) {
 	return all
 }
 
-// zoneMeter keeps what a meter is told of zones and lines.
-type zoneMeter struct {
-	nopMeter
-	mu    sync.Mutex
-	zones map[string]zones.ZoneCount
-	lines map[string]zones.LineCount
-}
-
-func newZoneMeter() *zoneMeter {
-	return &zoneMeter{zones: map[string]zones.ZoneCount{}, lines: map[string]zones.LineCount{}}
-}
-
-func (m *zoneMeter) Zone(n zones.ZoneCount) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.zones[n.Name] = n
-}
-
-func (m *zoneMeter) Line(n zones.LineCount) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.lines[n.Name] = n
-}
-
 // An object that is followed across a line and through a zone is told of each once, and
-// counted in the status and for the meter.
+// counted in the status.
 func TestZones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
-		meter := newZoneMeter()
-		b.cfg.Annotation, b.cfg.Meter, b.cfg.Zones = annotate(ptr(3), 3), meter, testZones
+		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), testZones
 		c, err := New(b.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st := c.State(); len(st.Zones) != 2 || st.Zones[0].Name != "right" || len(st.Lines) != 1 || len(meter.zones) != 2 || len(meter.lines) != 1 {
-			t.Errorf("before the first frame: status %v, meter %v, %v", st, meter.zones, meter.lines)
+		if st := c.State(); len(st.Zones) != 2 || st.Zones[0].Name != "right" || len(st.Lines) != 1 {
+			t.Errorf("before the first frame: status %v", st)
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -126,15 +100,6 @@ func TestZones(t *testing.T) {
 		if want := []string{"right0 1 0", "all1 1 1", "middle1 1"}; !slices.Equal(got, want) {
 			t.Errorf("status %q; want %q", got, want)
 		}
-		counts := c.Snapshot().Zones
-		for _, n := range counts.Zones {
-			if meter.zones[n.Name] != n {
-				t.Errorf("meter %+v; want %+v", meter.zones[n.Name], n)
-			}
-		}
-		if meter.lines["middle"] != counts.Lines[0] {
-			t.Errorf("meter %+v; want %+v", meter.lines, counts.Lines)
-		}
 	})
 }
 
@@ -166,16 +131,15 @@ func TestZonesOutliveTheStages(t *testing.T) {
 
 // Who is removed has left.
 func TestRemovedLeavesZones(t *testing.T) {
-	meter := newZoneMeter()
-	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
+	live(t, func(b *bench) { b.cfg.Zones = testZones }, func(t *testing.T, b *bench, c *Camera) {
 		if n := c.Snapshot().Zones.Zones[1].Objects; n != 1 {
 			t.Fatalf("%d objects in the picture; want 1", n)
 		}
 		if err := c.Clear(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 || meter.zones["all"].Objects != 0 {
-			t.Errorf("%d objects in the picture, %d for the meter; want none", n, meter.zones["all"].Objects)
+		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 {
+			t.Errorf("%d objects in the picture; want none", n)
 		}
 		time.Sleep(time.Second)
 		if got := b.rec.zoned(); strings.Count(strings.Join(got, " "), "LEFT all") != 1 {
@@ -209,29 +173,24 @@ func TestForgottenLeavesZones(t *testing.T) {
 	})
 }
 
-func (m *zoneMeter) RemoveZone(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.zones, name)
-}
-
-func (m *zoneMeter) RemoveLine(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.lines, name)
-}
-
 // names are what there are series of.
-func (m *zoneMeter) names() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return strings.Join(slices.Concat(slices.Sorted(maps.Keys(m.zones)), slices.Sorted(maps.Keys(m.lines))), " ")
+func (w *watcher) names() string {
+	var zones, lines []string
+	counts := w.now().Zones
+	for _, n := range counts.Zones {
+		zones = append(zones, n.Name)
+	}
+	for _, n := range counts.Lines {
+		lines = append(lines, n.Name)
+	}
+	slices.Sort(zones)
+	return strings.Join(append(zones, lines...), " ")
 }
 
 // Other zones and lines count from the next frame on: what stays goes on, what is gone is left and
 // has no series and no count any more.
 func TestSetZones(t *testing.T) {
-	meter, log := newZoneMeter(), &logged{}
+	meter, log := &watcher{}, &logged{}
 	live(t, func(b *bench) {
 		b.cfg.Zones, b.cfg.Meter, b.cfg.Logger = testZones, meter, slog.New(slog.NewTextHandler(log, nil))
 	}, func(t *testing.T, b *bench, c *Camera) {
@@ -278,7 +237,7 @@ func TestSetZones(t *testing.T) {
 
 // Zones are changed by many while frames run, and end as the last of them wants.
 func TestSetZonesByMany(t *testing.T) {
-	meter := newZoneMeter()
+	meter := &watcher{}
 	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
 		var all sync.WaitGroup
 		for i := range 8 {
@@ -303,7 +262,7 @@ func TestSetZonesByMany(t *testing.T) {
 			t.Errorf("there are series of %s", got)
 		}
 		counts := c.Snapshot().Zones
-		if counts.Zones[1].Objects != 1 || counts.Zones[1].Entries != 1 || counts.Lines[0] != meter.lines["middle"] {
+		if counts.Zones[1].Objects != 1 || counts.Zones[1].Entries != 1 {
 			t.Errorf("%+v", counts)
 		}
 		in := map[string]int{}

@@ -116,7 +116,7 @@ type atLine struct {
 // put in place of what l leaves out.
 func New(l Layout) (*Watcher, error) {
 	w := &Watcher{}
-	if _, _, err := w.Change(l); err != nil {
+	if _, err := w.Change(l); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -126,13 +126,13 @@ func New(l Layout) (*Watcher, error) {
 // Zones and lines that are in both as they are go on, in what they have counted and in what is
 // known of objects. New and changed ones begin at 0. Those that are no longer, or are no longer
 // the same, are gone, and left by the objects in them: events, valid until the next call.
-func (w *Watcher) Change(l Layout) (gone Layout, events []Event, err error) {
+func (w *Watcher) Change(l Layout) (events []Event, err error) {
 	var faults []error
 	for _, f := range l.Faults() {
 		faults = append(faults, f)
 	}
 	if err := errors.Join(faults...); err != nil {
-		return Layout{}, nil, err
+		return nil, err
 	}
 	l = l.withDefaults()
 	w.events = w.events[:0]
@@ -140,16 +140,10 @@ func (w *Watcher) Change(l Layout) (gone Layout, events []Event, err error) {
 		if slices.ContainsFunc(l.Zones, z.same) {
 			continue
 		}
-		gone.Zones = append(gone.Zones, z)
 		for i := range w.tracks {
 			if tr := &w.tracks[i]; tr.zones[k].Inside {
 				w.leave(tr, k, tr.at)
 			}
-		}
-	}
-	for _, line := range w.layout.Lines {
-		if !slices.ContainsFunc(l.Lines, line.same) {
-			gone.Lines = append(gone.Lines, line)
 		}
 	}
 
@@ -176,7 +170,7 @@ func (w *Watcher) Change(l Layout) (gone Layout, events []Event, err error) {
 		tr := &w.tracks[i]
 		tr.zones, tr.lines = moved(tr.zones, zonesFrom), moved(tr.lines, linesFrom)
 	}
-	return gone, w.events, nil
+	return w.events, nil
 }
 
 // moved returns the elements of s at the places from; -1: none.

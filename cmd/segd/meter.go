@@ -7,35 +7,48 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // meter counts what the pipeline tells of one camera in Prometheus' metrics.
 type meter struct{ *metrics.Camera }
 
+func (m meter) Watch(read func() pipeline.Snapshot) {
+	m.Camera.Watch(func() metrics.Status { return cameraStatus(read()) })
+}
+
+// cameraStatus is a camera's status as metrics have it.
+func cameraStatus(s pipeline.Snapshot) metrics.Status {
+	out := metrics.Status{
+		Up: s.Up, Damaged: s.Damaged, Unseen: s.Unseen,
+		Reconnects: s.Reconnects, Restarts: s.Restarts, PublishFailures: s.PublishFailures,
+	}
+	out.Frames[metrics.Published], out.Frames[metrics.Failed], out.Frames[metrics.Unleased] = s.Published, s.Failed, s.Unleased
+	out.Frames[metrics.DroppedFeatures] = s.DroppedBefore[pipeline.StageFeatures]
+	out.Frames[metrics.DroppedTracker] = s.DroppedBefore[pipeline.StageTrack]
+	for why, n := range s.Missed {
+		out.Frames[missOutcomes[why]] = n
+	}
+	for _, o := range s.Objects {
+		if o.Automatic() && !o.Dormant {
+			out.Automatic++
+		}
+		out.Objects = append(out.Objects, metrics.Object{ID: o.ID, Label: o.Label, State: metrics.State(o.State.String()), Area: o.Area})
+	}
+	for _, z := range s.Zones.Zones {
+		out.Zones = append(out.Zones, metrics.Zone(z))
+	}
+	for _, l := range s.Zones.Lines {
+		out.Lines = append(out.Lines, metrics.Line(l))
+	}
+	return out
+}
+
 var meterStages = [pipeline.Stages]metrics.Stage{
 	pipeline.StageFeatures: metrics.StageFeatures,
 	pipeline.StageTrack:    metrics.StageTrack,
 	pipeline.StageView:     metrics.StageView,
-}
-
-func (m meter) Published(latency time.Duration) {
-	m.Frame(metrics.Published)
-	m.Latency(latency)
-}
-
-func (m meter) Dropped(before pipeline.Stage) {
-	switch before {
-	case pipeline.StageFeatures:
-		m.Frame(metrics.DroppedFeatures)
-	case pipeline.StageTrack:
-		m.Frame(metrics.DroppedTracker)
-	case pipeline.StageView: // it was published before
-		m.Unseen()
-	}
 }
 
 var missOutcomes = [ingest.Misses]metrics.Outcome{
@@ -45,12 +58,6 @@ var missOutcomes = [ingest.Misses]metrics.Outcome{
 	ingest.MissOverflow:    metrics.SkippedOverflow,
 	ingest.MissNoKey:       metrics.SkippedNoKey,
 }
-
-func (m meter) Missed(why ingest.Miss, n int) { m.Frames(missOutcomes[why], n) }
-
-func (m meter) Unleased() { m.Frame(metrics.Unleased) }
-
-func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 
 func (m meter) Took(in pipeline.Stage, d time.Duration) { m.Stage(meterStages[in], d) }
 
@@ -87,22 +94,6 @@ func (m meter) Solved(s tracker.Solve) {
 		FlipRatio: s.FlipRatio, Trace: s.Trace,
 	})
 }
-
-func (m meter) Objects(t objects.Table) {
-	m.Automatic(t.Automatic())
-	m.RetainObjects(t.IDs())
-	for _, o := range t.All() {
-		m.Camera.Object(o.ID, o.Label, metrics.State(o.State.String()), o.Area)
-	}
-}
-
-func (m meter) Zone(n zones.ZoneCount) { m.Camera.Zone(n.Name, n.Objects, n.Entries, n.Stays) }
-
-func (m meter) Line(n zones.LineCount) { m.Camera.Line(n.Name, n.AToB, n.BToA) }
-
-func (m meter) PublishFailed() { m.PublishFailure() }
-
-func (m meter) Reconnected() { m.Reconnect() }
 
 func (m meter) Checkpoint(bytes int, took time.Duration, err error) {
 	if err != nil {

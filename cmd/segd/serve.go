@@ -19,7 +19,12 @@ func (d *daemon) ready() error {
 }
 
 // snapshots tell how each camera that runs does.
-func (d *daemon) snapshots() []pipeline.Snapshot { return pipeline.Snapshots(d.set.Cameras()) }
+func (d *daemon) snapshots() (snaps []pipeline.Snapshot) {
+	for _, c := range d.set.Cameras() {
+		snaps = append(snaps, c.Snapshot())
+	}
+	return snaps
+}
 
 // alive says that cameras are up and none advances.
 func (d *daemon) alive() error { return d.watch.check(time.Now(), d.snapshots()) }
