@@ -90,6 +90,21 @@ func TestLooksDecideWhoTurnedRound(t *testing.T) {
 	}
 }
 
+// Two who walk one behind the other are seen once, and again when each is nearly where the one before was: that the boxes
+// overlap says nothing after so long.
+func TestAPauseBetweenWalkers(t *testing.T) {
+	k := tracker(t, Config{})
+	before := step(k, 0, seen(at(300, 200), .8), seen(at(345, 200), .8))
+	first, second := nearest(before, at(300, 200)).ID, nearest(before, at(345, 200)).ID
+	after := step(k, .6, seen(at(265, 200), .8), seen(at(310, 200), .8))
+	if got := nearest(after, at(265, 200)).ID; got != first {
+		t.Errorf("who walks ahead is %d now; want %d", got, first)
+	}
+	if got := nearest(after, at(310, 200)).ID; got != second {
+		t.Errorf("who walks behind is %d now; want %d", got, second)
+	}
+}
+
 func TestHiddenForAMomentKeepsItsID(t *testing.T) {
 	k := tracker(t, Config{})
 	walk := func(s float64) Box { return at(100+90*s, 300) }

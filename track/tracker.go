@@ -19,8 +19,8 @@ const (
 	mostGrown = 1.6
 	// leastAlike is the scalar product of appearances below which two are not the same.
 	leastAlike = .5
-	// What a pair is worth: 1, so that there are as many as possible, IoU, appearance, less the square of deviations that
-	// it is off. One that is known again is worth what appearance, less that square, has beyond Config.Reidentify.
+	// What a pair is worth: 1, so that there are as many as possible, appearance, less the square of deviations that
+	// it is off; not IoU, which says nothing where the track may be anywhere near. One that is known again is worth what appearance, less that square, has beyond Config.Reidentify.
 	alikeWeight, offWeight, mostOff = .5, .03, 12.
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5
@@ -276,15 +276,15 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	off, iou := k.off(d.Box, k.place), k.place.iou(d.Box)
-	if iou < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown {
+	off := k.off(d.Box, k.place)
+	if k.place.iou(d.Box) < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown {
 		return impossible
 	}
 	alike := k.alike(d)
 	if alike < leastAlike {
 		return impossible
 	}
-	return 1 + iou + alikeWeight*alike - offWeight*min(off, mostOff)
+	return 1 + alikeWeight*alike - offWeight*min(off, mostOff)
 }
 
 // off is the square of the deviations that a box is off another, where the track may be: its middle across, its foot down.
