@@ -24,13 +24,11 @@ const (
 	Unleased                         // another box of a fleet might publish
 )
 
+// outcomes are the label values.
 var outcomes = [...]string{
 	"published", "dropped_features", "dropped_tracker", "failed",
 	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key", "unleased",
 }
-
-// String is the outcome's label value.
-func (o Outcome) String() string { return outcomes[o] }
 
 // State is what became of an object; its text is the label value.
 type State string

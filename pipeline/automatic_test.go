@@ -130,6 +130,9 @@ func TestAutomatic(t *testing.T) {
 		if n := int(f.calls.Load()); n != 15 || meter.looks != n || meter.classes["person"] != n || meter.failed+meter.unmarked != 0 {
 			t.Errorf("%d looks, meter %+v", n, meter)
 		}
+		if all := snap.Objects; len(all) != 1 || !all[0].Automatic() || all[0].Dormant {
+			t.Errorf("%+v; want an automatic object", all)
+		}
 	})
 }
 

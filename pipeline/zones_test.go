@@ -49,11 +49,12 @@ func (r *recorder) zoned() (all []string) {
 }
 
 // An object that is followed across a line and through a zone is told of each once, and
-// counted in the status.
+// counted in the status and for the meter.
 func TestZones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
-		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), testZones
+		meter := &watcher{}
+		b.cfg.Annotation, b.cfg.Meter, b.cfg.Zones = annotate(ptr(3), 3), meter, testZones
 		c, err := New(b.cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -100,6 +101,9 @@ func TestZones(t *testing.T) {
 		if want := []string{"right0 1 0", "all1 1 1", "middle1 1"}; !slices.Equal(got, want) {
 			t.Errorf("status %q; want %q", got, want)
 		}
+		if diff := cmp.Diff(c.Snapshot().Zones, meter.now().Zones); diff != "" || meter.names() != "all right middle" {
+			t.Errorf("the meter has %s:\n%s", meter.names(), diff)
+		}
 	})
 }
 
@@ -131,15 +135,16 @@ func TestZonesOutliveTheStages(t *testing.T) {
 
 // Who is removed has left.
 func TestRemovedLeavesZones(t *testing.T) {
-	live(t, func(b *bench) { b.cfg.Zones = testZones }, func(t *testing.T, b *bench, c *Camera) {
+	meter := &watcher{}
+	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
 		if n := c.Snapshot().Zones.Zones[1].Objects; n != 1 {
 			t.Fatalf("%d objects in the picture; want 1", n)
 		}
 		if err := c.Clear(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 {
-			t.Errorf("%d objects in the picture; want none", n)
+		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 || meter.now().Zones.Zones[1].Objects != 0 {
+			t.Errorf("%d objects in the picture, %d for the meter; want none", n, meter.now().Zones.Zones[1].Objects)
 		}
 		time.Sleep(time.Second)
 		if got := b.rec.zoned(); strings.Count(strings.Join(got, " "), "LEFT all") != 1 {

@@ -20,7 +20,8 @@ const (
 	// leastAlike is the scalar product of appearances below which two are not the same.
 	leastAlike = .5
 	// What a pair is worth: 1, so that there are as many as possible, appearance, less the square of deviations that
-	// it is off; not IoU, which says nothing where the track may be anywhere near. One that is known again is worth what appearance, less that square, has beyond Config.Reidentify.
+	// it is off; not IoU, which says nothing where the track may be anywhere near. One that is known again is worth
+	// what appearance, less that square, has beyond Config.Reidentify.
 	alikeWeight, offWeight, mostOff = .5, .03, 12.
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5

@@ -75,7 +75,7 @@ func TestGiveBack(t *testing.T) {
 func TestLargeBlocksGoBack(t *testing.T) {
 	const apart = "SEGD_TEST_APART"
 	if os.Getenv(apart) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestLargeBlocksGoBack$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
 		cmd.Env = append(os.Environ(), apart+"=1")
 		out, err := cmd.CombinedOutput()
 		if t.Logf("%s", out); err != nil {
