@@ -23,7 +23,7 @@
 //   - a renewal that it sent less than Timing.Lease ago was confirmed, and after a lapse
 //     of either one that was sent since.
 //
-// Once none of its heartbeats has come back for TTL/2 it sends them for itself alone, and renews nothing: else one that
+// Once none of its heartbeats has come back for TTL/4 it sends them for itself alone, and renews nothing: else one that
 // reaches others, and is not reached, would keep what it may not publish.
 //
 // So it has stopped before others may take over, by its own monotonic clock; nobody
