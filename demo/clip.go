@@ -66,7 +66,7 @@ func Draw(cfg codec.EncoderConfig, frames int, picture func(n int) []byte) (*Cli
 
 // Shape is what a clip is made into. Zero fields leave it as the file has it.
 type Shape struct {
-	// Width and Height in pixels, even; the picture is stretched to them.
+	// Width and Height in pixels, even; the picture is stretched to them. Of a file with odd ones, one more.
 	Width, Height int
 	// FPS is the frames a second it is played at, each of the file's frames once.
 	FPS int
@@ -91,7 +91,7 @@ func Prepare(ctx context.Context, path string, shape Shape, progress func(done, 
 	defer in.Close()
 	width, height := in.Size()
 	cfg := codec.EncoderConfig{
-		Width: cmp.Or(shape.Width, width), Height: cmp.Or(shape.Height, height),
+		Width: cmp.Or(shape.Width, width+width%2), Height: cmp.Or(shape.Height, height+height%2), // as H.264 wants them
 		FPS: cmp.Or(shape.FPS, max(1, int(math.Round(float64(time.Second)/float64(in.FrameInterval()))))),
 	}
 	enc, err := codec.NewEncoder(cfg)

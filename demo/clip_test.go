@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"image"
+	"image/jpeg"
 	"math"
 	"os"
 	"path/filepath"
@@ -146,6 +149,30 @@ func smallPackets(t *testing.T, cfg codec.EncoderConfig, n int) []codec.Packet {
 		t.Fatal(err)
 	}
 	return append(out, p...)
+}
+
+// Clips that are far from the sample: of one frame, and of a size that H.264 does not have.
+func TestPrepareOther(t *testing.T) {
+	odd := filepath.Join(t.TempDir(), "clip.mjpeg")
+	var raw bytes.Buffer
+	for range 4 {
+		if err := jpeg.Encode(&raw, image.NewYCbCr(image.Rect(0, 0, 63, 49), image.YCbCrSubsampleRatio420), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(odd, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]Clip{
+		odd:              {Width: 64, Height: 50, units: make([][][]byte, 4)},
+		smallClip(t, 1):  {Width: 64, Height: 48, units: make([][][]byte, 1)},
+		smallClip(t, 10): {Width: 64, Height: 48, units: make([][][]byte, 10)},
+	} {
+		c, err := Prepare(t.Context(), path, Shape{Start: StartOf(path)}, nil)
+		if err != nil || c.Len() != want.Len() || c.Width != want.Width || c.Height != want.Height {
+			t.Errorf("%s: %v, %+v; want %d frames of %d×%d", filepath.Base(path), err, c, want.Len(), want.Width, want.Height)
+		}
+	}
 }
 
 func TestPrepareErrors(t *testing.T) {

@@ -6,6 +6,14 @@ import _ "embed" // the annotation
 // Persons marks has just come out from behind another.
 const Start = 545
 
+// StartOf is the frame at which a video begins: [Start] of the sample clip, the first of any other.
+func StartOf(path string) int {
+	if path == FindClip() {
+		return Start
+	}
+	return 0
+}
+
 // Persons is an annotation of that frame, JSON: one person walks, one stands and walks off
 // later.
 //

@@ -107,7 +107,7 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		d.fits = true // the clip begins with the frame that they are marked on
 	}
 
-	clip, err := prepareClip(ctx, std.Err, f.clip)
+	clip, err := prepareClip(ctx, std.Err, f)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,15 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 }
 
 // prepareClip compresses the clip and shows how far it is.
-func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
+func prepareClip(ctx context.Context, w io.Writer, f demoFlags) (*demo.Clip, error) {
 	bar := cli.NewProgress(w, "preparing the clip")
 	defer bar.End()
-	return demo.Prepare(ctx, path, demo.Shape{Start: demo.Start}, bar.Step)
+	if !f.byHand {
+		return demo.Prepare(ctx, f.clip, demo.Shape{Start: demo.StartOf(f.clip)}, bar.Step)
+	}
+	clip, err := demo.Prepare(ctx, f.clip, demo.Shape{Start: demo.Start}, bar.Step)
+	if err != nil {
+		return nil, fmt.Errorf("--by-hand marks two persons of the sample clip: %w", err)
+	}
+	return clip, nil
 }

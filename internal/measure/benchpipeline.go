@@ -156,10 +156,7 @@ func runBenchPipeline(ctx context.Context, std cli.Streams, f *benchPipelineFlag
 	if report.Reference, err = reference(f.computing); err != nil {
 		return err
 	}
-	shape := demo.Shape{Width: f.width, Height: f.height, FPS: f.fps}
-	if f.clip == demo.FindClip() {
-		shape.Start = demo.Start
-	}
+	shape := demo.Shape{Width: f.width, Height: f.height, FPS: f.fps, Start: demo.StartOf(f.clip)}
 	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip, shape)
 	if err != nil {
 		return err
