@@ -115,6 +115,7 @@ func (w *world) attack(report *Report, where string, until time.Time) {
 	stage("other routes", "", w.otherRoutes)
 	stage("live views", "", w.views)
 	stage("as a box", "", w.strangers)
+	stage("RTSP", "", w.rtspRequests)
 	for _, role := range roles {
 		stage("at random", role, func(s *Stage) {
 			tries := slices.Concat(forbidden(all, w.may[role]), elsewhere(role, w.may[role]))

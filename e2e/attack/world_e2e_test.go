@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/fleet"
 )
@@ -54,7 +56,8 @@ type world struct {
 	dir   string // made pictures, a folder
 	file  string // docs/security.md
 	may   map[string]rights
-	url   string // of the NATS server
+	url   string   // of the NATS server
+	rtsp  []string // addresses, by box
 	admin *nats.Conn
 	js    jetstream.JetStream
 
@@ -67,12 +70,11 @@ type world struct {
 func inside(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	addrs := harness.FreeAddrs(t, 3)
-	yaml := w.yaml(addrs[0], addrs[1], "") + fmt.Sprintf("nats:\n  addr: '%s'\n  store_dir: '%s'\n  masks: {max_age: 1h, max_mib: 64}\n  users:\n", addrs[2], t.TempDir())
+	yaml := w.yaml("") + fmt.Sprintf("nats:\n  addr: '%s'\n  store_dir: '%s'\n  masks: {max_age: 1h, max_mib: 64}\n  users:\n", harness.FreeAddrs(t, 1)[0], t.TempDir())
 	for _, user := range append([]string{"admin"}, roles...) {
 		yaml += fmt.Sprintf("    - {name: %s, password: %s, role: %s}\n", user, user+password, user)
 	}
-	w.boxes = []*harness.Segd{harness.RunAs(t, "segd", yaml)}
+	w.run("segd", yaml)
 	w.url = w.boxes[0].NATS
 	w.settle()
 	return w
@@ -91,9 +93,8 @@ func beside(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"box-a", "box-b"} {
-		addrs := harness.FreeAddrs(t, 2)
-		yaml := w.yaml(addrs[0], addrs[1], name) + fmt.Sprintf("nats: {url: '%s', cameras_key: '%s', masks: {max_age: 1h, max_mib: 64}}\nfleet: {box: %s, labels: [at=%s]}\n", w.as("segd"), key, name, name)
-		w.boxes = append(w.boxes, harness.RunAs(t, name, yaml))
+		yaml := w.yaml(name) + fmt.Sprintf("nats: {url: '%s', cameras_key: '%s', masks: {max_age: 1h, max_mib: 64}}\nfleet: {box: %s, labels: [at=%s]}\n", w.as("segd"), key, name, name)
+		w.run(name, yaml)
 	}
 	w.settle()
 	return w
@@ -112,10 +113,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// yaml is the configuration but for nats; where there is a fleet, box is this one.
-func (w *world) yaml(page, media, box string) string {
-	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nwhip: {addr: '%s', token: %s}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
-		page, operatorToken, viewerToken, media, publisherToken)
+// yaml is the configuration but for nats, with everything on that listens; where there is a fleet, box is this one.
+func (w *world) yaml(box string) string {
+	addrs := harness.FreeAddrs(w.t, 3)
+	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nwhip: {addr: '%s', token: %s}\nrtsp: {addr: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
+		addrs[0], operatorToken, viewerToken, addrs[1], publisherToken, addrs[2])
 	for name, at := range map[string]string{gate: "box-a", yard: "box-b"} {
 		requires := ""
 		if box != "" {
@@ -124,6 +126,26 @@ func (w *world) yaml(page, media, box string) string {
 		text += fmt.Sprintf("  - {name: %s, url: 'dir:%s', fps: 4, loop: true%s}\n", name, w.dir, requires)
 	}
 	return text
+}
+
+// run starts one more segd, of a configuration in which nothing that could listen is off.
+func (w *world) run(name, yaml string) {
+	w.t.Helper()
+	b := harness.RunAs(w.t, name, yaml)
+	w.boxes = append(w.boxes, b)
+	parsed, err := config.Parse(b.Config, []byte(yaml), os.Environ())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.rtsp = append(w.rtsp, parsed.RTSP.Addr)
+	for name, section := range reflect.ValueOf(*parsed).Fields() {
+		if section.Kind() != reflect.Struct {
+			continue
+		}
+		if addr := section.FieldByName("Addr"); addr.IsValid() && addr.String() == "" {
+			w.t.Fatalf("%s.addr is not set, so nobody attacks what listens there", strings.ToLower(name.Name))
+		}
+	}
 }
 
 // pictures makes a folder with pictures of something bright that moves a little.
