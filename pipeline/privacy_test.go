@@ -59,6 +59,13 @@ func (s *spectator) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object ui
 	return s.recorder.Thumbnail(m, p, object)
 }
 
+// keepMarked has b show what people mark, and mark the square as that.
+func (b *bench) keepMarked(label string) {
+	b.cfg.Privacy.ExceptKept = true
+	b.cfg.Annotation = annotate(ptr(3), 3)
+	b.cfg.Annotation.Objects[0].Label = label
+}
+
 // Nobody sees a person who is to be hidden, from the first picture to the last, whatever the detector does.
 func TestPrivacy(t *testing.T) {
 	for _, tt := range []struct {
@@ -69,6 +76,8 @@ func TestPrivacy(t *testing.T) {
 		{"off", func(b *bench, _ *finder) { b.cfg.Privacy = privacy.Config{} }, true, false, false, true},
 		{"filled", func(*bench, *finder) {}, false, true, true, false},
 		{"operators see it", func(b *bench, _ *finder) { b.cfg.Privacy.Operators = true }, false, true, true, true},
+		{"who is marked as a person, and kept", func(b *bench, _ *finder) { b.keepMarked("person") }, true, true, true, true},
+		{"who is before a door that is marked", func(b *bench, _ *finder) { b.keepMarked("door") }, false, true, true, false},
 		{"the detector fails", func(_ *bench, f *finder) {
 			f.say = func(n int, found []features.Detection) ([]features.Detection, error) {
 				if n > 5 {

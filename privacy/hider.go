@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"image"
 	"math"
 	"slices"
@@ -68,7 +69,10 @@ type Hider struct {
 	looked bool // all of a picture was looked at, the last time at
 	at     time.Duration
 	places []place
-	known  []known // of the frame in hand: objects that need no place of their detection's
+	// Of the frame in hand:
+	known []known // objects that need no place of their detection's
+	pairs []pair
+	taken []bool // by detection: it is of an object that is known
 }
 
 // place is where something is, or was.
@@ -81,11 +85,17 @@ type place struct {
 	masked  bool // a mask hides it in the frame in hand
 }
 
-// known is where an object is of which it is known whether it is hidden.
+// known is where an object is that is hidden or, but for an exception, would be.
 type known struct {
 	box   image.Rectangle
-	class string // of what it is detected as; "": anything
+	class string // of what it is detected as
 	taken bool   // its detection was found
+}
+
+// pair is a known object and a detection that may be of it.
+type pair struct {
+	known, found int
+	iou          float64
 }
 
 // NewHider returns one that has seen no frame.
@@ -111,9 +121,7 @@ func (h *Hider) Step(f *Frame) *Cover {
 	for _, o := range f.Table.All() {
 		h.object(c, f, &o)
 	}
-	for _, d := range f.Found {
-		h.detection(f, &d)
-	}
+	h.detections(f)
 	h.forget(f)
 	if whole || h.cfg.Every == 0 || len(h.places) > maxPlaces {
 		return h.cfg.Cover(size.X, size.Y)
@@ -152,9 +160,9 @@ func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
 	fill, hidden := h.style(o.Class, o.Label)
 	except := h.cfg.ExceptKept && !o.Automatic()
 	seen, box := r.Area > 0, r.Extent.Union(r.Box)
-	if seen && (hidden || except) {
+	if seen && hidden {
 		class := o.Class
-		if _, named := h.style(o.Label); class == "" && named {
+		if class == "" {
 			class = o.Label
 		}
 		h.known = append(h.known, known{box: box, class: class})
@@ -172,28 +180,49 @@ func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
 	}
 }
 
-// detection hides what was detected and is no object.
-func (h *Hider) detection(f *Frame, d *features.Detection) {
-	fill, hidden := h.style(d.Class)
-	if !hidden || h.ofObject(d) {
-		return
-	}
-	h.places = slices.DeleteFunc(h.places, func(p place) bool { return p.object == 0 && features.IoU(p.box, d.Box) >= sameIoU })
-	h.places = append(h.places, place{box: d.Box, seen: f.Time, checked: f.Time, fill: fill})
-}
-
-// ofObject tells whether a detection is of an object that is known: one of its class, and no other's before.
-func (h *Hider) ofObject(d *features.Detection) bool {
-	best, most := -1, sameIoU
-	for i, k := range h.known {
-		if iou := features.IoU(k.box, d.Box); !k.taken && (k.class == "" || k.class == d.Class) && iou >= most {
-			best, most = i, iou
+// detections hides what was detected and is no object.
+func (h *Hider) detections(f *Frame) {
+	h.match(f.Found)
+	for i := range f.Found {
+		d := &f.Found[i]
+		fill, hidden := h.style(d.Class)
+		if !hidden || h.taken[i] {
+			continue
+		}
+		was, most := -1, sameIoU
+		for k, p := range h.places {
+			if iou := features.IoU(p.box, d.Box); p.object == 0 && p.seen < f.Time && iou >= most {
+				was, most = k, iou
+			}
+		}
+		now := place{box: d.Box, seen: f.Time, checked: f.Time, fill: fill}
+		if was >= 0 {
+			h.places[was] = now
+		} else {
+			h.places = append(h.places, now)
 		}
 	}
-	if best >= 0 {
-		h.known[best].taken = true
+}
+
+// match marks the detections as taken that are of objects which are known: each of one of its class, those first that fit
+// best.
+func (h *Hider) match(found []features.Detection) {
+	h.taken = slices.Grow(h.taken[:0], len(found))[:len(found)]
+	clear(h.taken)
+	h.pairs = h.pairs[:0]
+	for k, known := range h.known {
+		for i, d := range found {
+			if iou := features.IoU(known.box, d.Box); known.class == d.Class && iou >= sameIoU {
+				h.pairs = append(h.pairs, pair{k, i, iou})
+			}
+		}
 	}
-	return best >= 0
+	slices.SortStableFunc(h.pairs, func(a, b pair) int { return cmp.Compare(b.iou, a.iou) })
+	for _, p := range h.pairs {
+		if k := &h.known[p.known]; !k.taken && !h.taken[p.found] {
+			k.taken, h.taken[p.found] = true, true
+		}
+	}
 }
 
 // forget notes what was looked at, and forgets what has been hidden for long enough.

@@ -136,6 +136,7 @@ func TestWhoIsBehind(t *testing.T) {
 		"somebody before a kept person":                   {objects.Object{ID: 7, Class: "person", Owner: objects.Kept}, []features.Detection{rider, rider}, true},
 		"a car before one that people marked as a person": {objects.Object{ID: 7, Label: "person"}, []features.Detection{car}, true},
 		"who was marked by people as a person":            {objects.Object{ID: 7, Label: "person"}, []features.Detection{rider}, false},
+		"somebody before a door that people marked":       {objects.Object{ID: 7, Label: "door"}, []features.Detection{rider}, true},
 	} {
 		w := newWalker(kept)
 		w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}})
