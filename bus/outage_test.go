@@ -231,6 +231,53 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
+// A frame's number under one lease is another frame under the next: their ids differ, and so do those of events.
+func TestLeaseInMessageIDs(t *testing.T) {
+	b := open(t, Config{})
+	nc := connect(t, b.URL())
+	sub, err := nc.SubscribeSync("segd.v1.home.demo.*")
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lease, want := range []string{"", ".lease1.", ".lease2."} {
+		m := maskFrame("demo", 5)
+		m.Lease = uint64(lease)
+		if err := errors.Join(b.PublishMask(m), b.PublishEvent(&segdv1.Event{Camera: "demo", Lease: m.Lease})); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			msg, err := sub.NextMsg(patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id := msg.Header.Get(nats.MsgIdHdr); id == "" || strings.Contains(id, "lease") != (lease > 0) || !strings.Contains(id, want) {
+				t.Errorf("%s has the id %q; want one with %q", msg.Subject, id, want)
+			}
+		}
+	}
+}
+
+// A mask that no stream answers for is counted once its time is over, and one that was just sent is not.
+func TestUnansweredMasks(t *testing.T) {
+	b := open(t, Config{Masks: Retention{MaxAge: time.Hour}})
+	eventually(t, "masks are awaited", func() bool { return b.acks.Load() != nil })
+	a := b.acks.Load()
+	old, _ := a.expect()
+	a.expect()
+	a.mu.Lock()
+	sent := a.pending[old]
+	sent.at = sent.at.Add(-time.Hour)
+	a.pending[old] = sent
+	a.mu.Unlock()
+	eventually(t, "the first one is counted", func() bool { return b.Stats().Lost[KindMask][Unconfirmed] > 0 })
+	if n := b.Stats().Lost[KindMask][Unconfirmed]; n != 1 {
+		t.Errorf("%d are counted; want 1", n)
+	}
+}
+
 // The configured limits reach a stream that is there; those that are not
 // configured are left to whoever runs the server.
 func TestRetention(t *testing.T) {

@@ -192,7 +192,7 @@ func (d *deciding) ended(e track.Ended) {
 	_, taken := d.OfTrack(e.Into)
 	switch {
 	case e.Reason == track.Merged && !taken:
-		d.edit(objects.Bind{ID: o.ID, Track: e.Into, Left: o.Left})
+		d.edit(objects.Bind{ID: o.ID, Track: e.Into})
 	case o.Automatic(), o.Dormant: // people may keep one that is dormant, and nothing else tells where it is
 		d.edit(objects.Remove{ID: o.ID, Reason: reasons[e.Reason]})
 	default:
@@ -293,7 +293,7 @@ func (d *deciding) resize(size image.Point) {
 			if o.Dormant {
 				d.edit(objects.Remove{ID: o.ID, Reason: "the picture size changed"})
 			} else if o.Track != 0 {
-				d.edit(objects.Bind{ID: o.ID, Left: o.Left})
+				d.edit(objects.Bind{ID: o.ID})
 			}
 		}
 	}

@@ -216,6 +216,33 @@ func TestBeginsNotOnLost(t *testing.T) {
 	}
 }
 
+// Nothing begins where an object that is followed without a track is in more than half of the box, and something does
+// where it is in less.
+func TestBeginsBesideWhatCoversLess(t *testing.T) {
+	for _, covers := range []int{12, 18} { // of 30 columns
+		s := begin(t, Config{})
+		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(40, 100, 100+covers, 180)}}
+		s.observe()
+		for range 3 {
+			s.frame(person(box(100)))
+		}
+		if begun := s.object(objects.FirstID) != nil; begun != (covers < 15) {
+			t.Errorf("%d of 30 columns are covered: one begins: %t", covers, begun)
+		}
+	}
+}
+
+// An object whose track is merged into another has that one from then on.
+func TestMergedTrackLeavesItsObject(t *testing.T) {
+	s := bound(t)
+	o, _ := s.table.Get(1)
+	d := &deciding{view: view{s.m, s.table}}
+	d.ended(track.Ended{ID: o.Track, Reason: track.Merged, Into: 77})
+	if o, _ = d.Get(1); o.Track != 77 || o.Left {
+		t.Errorf("%+v; want it bound to track 77", o)
+	}
+}
+
 // An object that began on people's while they were out of sight, and has no mask since they are back, is theirs: its
 // track becomes theirs, and it ends.
 func TestOneThingOneObject(t *testing.T) {

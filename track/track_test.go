@@ -197,6 +197,50 @@ func TestUnsureContinues(t *testing.T) {
 	})
 }
 
+// An unsure box is given to a track whose half it has, and to none that it is only near.
+func TestUnsureMustOverlap(t *testing.T) {
+	for off, want := range map[float64]int{12: 0, 16: -1} { // IoU .54 and .43
+		k := tracker(t, Config{})
+		play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8)} }, nil)
+		if got := step(k, 1, seen(at(200+off, 300), .3)); len(got) != 1 || got[0].Detected != want {
+			t.Errorf("%v pixels beside it: %+v; want it detected as %d", off, got, want)
+		}
+	}
+}
+
+// It takes more than a few frames of a fast camera to confirm a track, and more than one without it to end it.
+func TestConfirmationTakesTime(t *testing.T) {
+	k := tracker(t, Config{})
+	play(k, 0, second/5, 50, func(s float64) []Detection {
+		if s > .03 && s < .05 {
+			return nil
+		}
+		return []Detection{seen(at(200, 300), .8)}
+	}, func(s float64, tracks []Track, _ []Ended) {
+		want := Tentative
+		if s > .079 {
+			want = Seen
+		}
+		if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].State != want {
+			t.Errorf("after %v s: %+v; want track 1 in state %v", s, tracks, want)
+		}
+	})
+}
+
+// A second box on a person whose track has one begins no other, unless it is mostly beside it.
+func TestBeginsBeside(t *testing.T) {
+	for off, want := range map[float64]int{14: 1, 20: 2} { // IoU .48 and .33
+		k := tracker(t, Config{})
+		play(k, 0, second, 10, func(float64) []Detection {
+			return []Detection{seen(at(200, 300), .8), seen(at(200+off, 300), .7)}
+		}, func(s float64, now []Track, _ []Ended) {
+			if s > 0 && len(now) != want {
+				t.Errorf("%v pixels beside it, after %v s: %+v; want %d", off, s, now, want)
+			}
+		})
+	}
+}
+
 func TestStill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	shaken := func(b Box) Box {

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"bytes"
 	"image"
 	"testing"
 
@@ -95,6 +96,25 @@ func TestExpectedIsNoEvidence(t *testing.T) {
 		res, truth := filmed(t, tr, i, a, []Extent{e}, ball)
 		if j := iou(res.Objects[0].Mask, truth[0]); j < 0.9 {
 			t.Errorf("frame %d: IoU %.2f", i, j)
+		}
+	}
+}
+
+// A mask that is of half of what its box is round fills that in the next frame.
+func TestMaskGrowsIntoItsBox(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{80, 60, 24, red}
+	_, truth := draw(0, ball)
+	half := bytes.Clone(truth[0])
+	for p := range half {
+		if p%testWidth > 76 {
+			half[p] = 0
+		}
+	}
+	for i, a := range []*annotation.Annotation{byMask(t, half, 1), nil} {
+		res, _ := filmed(t, tr, uint64(i), a, []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}, ball)
+		if j := iou(res.Objects[0].Mask, truth[0]); (j > 0.9) != (i == 1) {
+			t.Errorf("frame %d: IoU %.2f with the whole disc; want above 0.9 in frame 1 alone", i, j)
 		}
 	}
 }

@@ -254,8 +254,8 @@ func TestDetectorsAnchors(t *testing.T) {
 			if n := len(tr.frames.recent); n > solvedFrames {
 				t.Fatalf("frame %d: %d frames in the window; want at most %d", i, n, solvedFrames)
 			}
-			if last > 1+automaticAnchors || tr.frames.anchors[0].Seq != 0 {
-				t.Fatalf("frame %d: %d annotated frames are kept, the first of them %d; want that of frame 0 and at most %d", i, last, tr.frames.anchors[0].Seq, automaticAnchors)
+			if last > 2 || tr.frames.anchors[0].Seq != 0 {
+				t.Fatalf("frame %d: %d annotated frames are kept, the first of them %d; want that of frame 0 and at most one", i, last, tr.frames.anchors[0].Seq)
 			}
 		}
 		for _, o := range res.Objects {
@@ -264,7 +264,7 @@ func TestDetectorsAnchors(t *testing.T) {
 			}
 		}
 	}
-	if last != 1+automaticAnchors {
-		t.Errorf("%d annotated frames are kept in the end; want %d", last, 1+automaticAnchors)
+	if last != 2 {
+		t.Errorf("%d annotated frames are kept in the end; want 2", last)
 	}
 }
