@@ -41,6 +41,7 @@ type door struct {
 	denied         string // topics that begin with it are nobody's to write
 	// How many large messages and how many subscriptions are never answered.
 	lostMessages, lostSubscriptions atomic.Int32
+	keeps                           atomic.Bool // it does not answer who deletes something
 }
 
 func (*door) Provides(b byte) bool {
@@ -48,7 +49,7 @@ func (*door) Provides(b byte) bool {
 }
 
 func (d *door) OnPublish(_ *mochi.Client, pk packets.Packet) (packets.Packet, error) {
-	if len(pk.Payload) >= large && d.lostMessages.Add(-1) >= 0 {
+	if len(pk.Payload) >= large && d.lostMessages.Add(-1) >= 0 || len(pk.Payload) == 0 && d.keeps.Load() {
 		return pk, packets.ErrRejectPacket
 	}
 	return pk, nil

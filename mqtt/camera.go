@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -76,16 +75,27 @@ func (p *Publisher) sync() {
 		}
 	}
 	for name, since := range p.strangers {
-		if complete && time.Since(since) >= p.times.grace {
+		if complete && time.Since(since) >= p.times.grace { // what there is of it is learnt, and deleted
 			delete(p.strangers, name)
-			p.remove(p.describe(Camera{Name: name, Here: true}))
+			c := &camera{Camera: Camera{Name: name}, at: p.cfg.camera(name), gone: time.Now()}
+			p.cameras[name], p.nodes[p.cfg.node(name)] = c, c
 		}
 	}
+	var gone []*camera
 	for _, c := range p.cameras {
 		switch {
 		case c.gone.IsZero() && complete && !known[c.Name]:
 			p.remove(c)
-		case !c.gone.IsZero() && c.learnt && time.Since(c.gone) >= p.times.grace && !p.deleting(c):
+		case !c.gone.IsZero() && c.learnt && time.Since(c.gone) >= p.times.grace:
+			gone = append(gone, c)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	deleting := p.deleting()
+	for _, c := range gone {
+		if !deleting[c] {
 			p.forget(c)
 		}
 	}
@@ -184,15 +194,17 @@ func (p *Publisher) remove(c *camera) {
 	c.gone = time.Now()
 }
 
-// deleting tells whether some of it is still on its way.
-func (p *Publisher) deleting(c *camera) bool {
-	mine := p.cfg.node(c.Name)
+// deleting are the cameras that have topics here, which are to be deleted if the camera is gone.
+func (p *Publisher) deleting() map[*camera]bool {
+	all := map[*camera]bool{}
 	for topic := range p.table {
-		if node, ok := p.cfg.nodeOf(topic); ok && node == mine || strings.HasPrefix(topic, c.at+"/") {
-			return true
+		if node, ok := p.cfg.nodeOf(topic); ok {
+			all[p.nodes[node]] = true
+		} else if name, _, ok := p.cfg.own(topic); ok {
+			all[p.cameras[name]] = true
 		}
 	}
-	return false
+	return all
 }
 
 // forget leaves the camera's topics as they are: another box publishes it, or they are deleted.
@@ -311,34 +323,39 @@ func (p *Publisher) Status(st *segdv1.Status) {
 	}
 }
 
-// learn takes in what the broker holds at a topic.
+// learn takes in what the broker holds at a topic, if it was asked for that and a segd may have put it there.
 func (p *Publisher) learn(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	name, node, filter := p.cfg.held(topic)
+	asked := p.listening[filter]
+	state := p.listening[p.cfg.states()] && name != "" && topic == p.cfg.camera(name)+topicState
+	if !asked && !state {
+		return
+	}
 	p.learntAt = time.Now()
-	c := p.nodes[p.nodeOf(topic)]
-	if name, below, ok := p.cfg.own(topic); ok {
-		if c = p.cameras[name]; c == nil && below == topicState && len(p.strangers) < maxStrangers {
-			if _, there := p.strangers[name]; !there {
-				p.strangers[name] = time.Now()
-			}
+	c := p.cameras[name]
+	if node != "" {
+		c = p.nodes[node]
+	}
+	switch {
+	case c != nil && asked && !c.retained[topic]:
+		p.purge(topic)
+	case c == nil && state && len(p.strangers) < maxStrangers:
+		if _, there := p.strangers[name]; !there {
+			p.strangers[name] = p.learntAt
 		}
 	}
-	if c != nil && !c.retained[topic] && len(p.table) < maxTable {
-		p.set(topic, nil)
-	}
 }
 
-func (p *Publisher) nodeOf(topic string) string {
-	node, _ := p.cfg.nodeOf(topic)
-	return node
-}
-
-// unlearnt are cameras of which the broker has not been asked yet what it holds, at most so many.
+// unlearnt are cameras of which the broker has not been asked yet what it holds, at most so many: those that there are
+// before those that are gone.
 func (p *Publisher) unlearnt(most int) (list []*camera) {
-	for _, c := range p.cameras {
-		if !c.learnt && len(list) < most {
-			list = append(list, c)
+	for _, gone := range []bool{false, true} {
+		for _, c := range p.cameras {
+			if !c.learnt && !c.gone.IsZero() == gone && len(list) < most {
+				list = append(list, c)
+			}
 		}
 	}
 	return list

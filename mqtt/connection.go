@@ -29,10 +29,11 @@ const (
 const (
 	maxLooks     = 256
 	maxCommands  = 16
-	maxStrangers = 10_000   // cameras that are not known
-	maxTable     = 500_000  // topics
-	maxLearning  = 64       // cameras that are asked for at once
-	maxReceived  = 16 << 20 // bytes of a message; the largest are pictures
+	maxStrangers = 1000      // cameras that are not known
+	maxLearning  = 64        // cameras that are asked for at once
+	maxReceived  = 128 << 10 // bytes of a packet; the largest are snapshots
+	maxUnread    = 64        // packets that were received and not looked at
+	maxOld       = 1 << 20   // bytes of topics that are to be deleted since the broker holds them
 )
 
 // times are those that tests shorten.
@@ -77,10 +78,13 @@ type Publisher struct {
 	cameras   map[string]*camera
 	nodes     map[string]*camera // by their node in topics of discovery
 	strangers map[string]time.Time
+	listening map[string]bool // filters that the broker is asked by what it holds
 	learntAt  time.Time
 
 	table      map[string]*entry
 	dirty      []*entry // of those, the ones that are to be sent
+	old        []*entry // likewise, those that are to be deleted since the broker holds them
+	oldBytes   int      // of their topics, with those on their way
 	flying     int      // of those that were, the ones on their way
 	initial    int      // of those, the ones that a connection begins with
 	status     *entry   // not in the table: it comes after the others
@@ -150,8 +154,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 	helpers.Go(func() { p.obey(ctx) })
 	helpers.Go(func() { p.ask(ctx) })
 	for range senders {
-		sending.Go(func() { p.sendRetained() })
+		sending.Go(func() { p.sendRetained(&p.dirty) })
 	}
+	sending.Go(func() { p.sendRetained(&p.old) })
 	sending.Go(func() { p.sendEvents() })
 
 	p.keepSyncing(ctx)
@@ -274,8 +279,8 @@ func (p *Publisher) credentials(packet *paho.Connect, _ *url.URL) (*paho.Connect
 	}
 	packet.Username, packet.UsernameFlag = p.cfg.Username, p.cfg.Username != ""
 	packet.Password, packet.PasswordFlag = password, password != nil
-	most := uint32(maxReceived)
-	packet.Properties = &paho.ConnectProperties{MaximumPacketSize: &most}
+	most, unread := uint32(maxReceived), uint16(maxUnread)
+	packet.Properties = &paho.ConnectProperties{MaximumPacketSize: &most, ReceiveMaximum: &unread}
 	return packet, nil
 }
 
@@ -292,13 +297,13 @@ func (p *Publisher) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
 	p.dialled = c
 	p.mu.Unlock()
 	if to.Scheme != schemeTLS {
-		return packets.NewThreadSafeConn(c), nil // a packet is several writes
+		return packets.NewThreadSafeConn(&packetLimit{Conn: c}), nil // a packet is several writes
 	}
 	secured, err := p.cfg.tls(to)
 	if err == nil {
 		conn := tls.Client(c, secured)
 		if err = conn.HandshakeContext(ctx); err == nil {
-			return packets.NewThreadSafeConn(conn), nil
+			return packets.NewThreadSafeConn(&packetLimit{Conn: conn}), nil
 		}
 	}
 	_ = plain.Close()
@@ -324,6 +329,12 @@ func (p *Publisher) begin(m *autopaho.ConnectionManager, answer *paho.Connack) {
 	for _, c := range p.cameras {
 		c.learnt = false
 	}
+	for _, e := range p.table {
+		if e.old { // it is learnt anew
+			p.unset(e.topic)
+		}
+	}
+	p.old = nil
 	p.refresh()
 	p.cond.Broadcast()
 	select {
@@ -385,18 +396,23 @@ func (p *Publisher) ask(ctx context.Context) {
 		var filters []string
 		if began {
 			p.takeCommands(ctx, via)
-			filters = append(filters, p.cfg.root()+"/camera/+"+topicState) // which every camera has
+			filters = append(filters, p.cfg.states()) // which every camera has
 		}
 		p.mu.Lock()
 		list := p.unlearnt(maxLearning)
 		for _, c := range list {
 			filters = append(filters, p.cfg.filters(c.Name)...)
 		}
+		p.listening = map[string]bool{}
+		for _, f := range filters {
+			p.listening[f] = true
+		}
 		p.mu.Unlock()
 		if len(filters) > 0 {
 			p.listen(ctx, via, filters)
 		}
 		p.mu.Lock()
+		p.listening = nil
 		if p.connected && p.via.conn == via.conn { // else the next connection tells
 			for _, c := range list {
 				c.learnt = true

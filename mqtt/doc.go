@@ -12,7 +12,9 @@
 //
 // With each connection the retained topics of one's own cameras are learnt from the broker. Those
 // that are not to be, as of a zone that was removed while segd was down, are deleted there, and so
-// are those of cameras that there are no more.
+// are those of cameras that there are no more: after all that is published, and bounded in bytes. A
+// broker is taken for hostile: topics that no segd publishes are not kept, and a packet that is larger
+// than the broker was told (packetLimit) ends the connection.
 //
 // New, Run, and then from any goroutine the other methods. Run blocks until its context ends, and
 // then takes what waits to the broker, if that is quick, and says goodbye.

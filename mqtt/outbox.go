@@ -35,6 +35,7 @@ type entry struct {
 	sending bool
 	again   bool // it changed while it was being sent
 	dropped bool // it is nobody's any more: not to be sent
+	old     bool // the broker holds it, nobody publishes it, and it is to be deleted
 	first   bool // it has not been sent since there is a connection
 	losses  int  // connections that the broker ended over this payload, if it is a large one
 }
@@ -62,7 +63,7 @@ func (p *Publisher) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Connected, s.Waiting = p.connected, len(p.dirty)+p.flying+len(p.events)
+	s.Connected, s.Waiting = p.connected, len(p.dirty)+len(p.old)+p.flying+len(p.events)
 	return s
 }
 
@@ -70,14 +71,43 @@ func (p *Publisher) Stats() Stats {
 func (p *Publisher) set(topic string, payload []byte) {
 	e := p.table[topic]
 	switch {
-	case e == nil:
+	case e != nil && bytes.Equal(e.payload, payload):
+		return
+	case e != nil && e.old && !e.sending: // it goes with those that are not old
+		p.unset(topic)
+		e = nil
+	case e != nil && e.old:
+		p.keep(e)
+	}
+	if e == nil {
 		e = &entry{topic: topic}
 		p.table[topic] = e
-	case bytes.Equal(e.payload, payload):
-		return
 	}
 	e.payload, e.losses = payload, 0
 	p.enqueue(e)
+}
+
+// purge has a topic be deleted that the broker holds, after those that are to be published. Beyond maxOld it is left for
+// the next connection.
+func (p *Publisher) purge(topic string) {
+	if p.table[topic] != nil || p.oldBytes+cost(topic) > maxOld {
+		return
+	}
+	e := &entry{topic: topic, old: true}
+	p.table[topic] = e
+	p.oldBytes += cost(topic)
+	p.enqueue(e)
+}
+
+// cost is what an entry takes, in bytes.
+func cost(topic string) int { return len(topic) + 200 }
+
+// keep takes e out of those that are old, if it is one.
+func (p *Publisher) keep(e *entry) {
+	if e.old {
+		e.old = false
+		p.oldBytes -= cost(e.topic)
+	}
 }
 
 // enqueue has e be sent.
@@ -87,7 +117,11 @@ func (p *Publisher) enqueue(e *entry) {
 		e.again = true
 	case !e.queued:
 		e.queued = true
-		p.dirty = append(p.dirty, e)
+		queue := &p.dirty
+		if e.old {
+			queue = &p.old
+		}
+		*queue = append(*queue, e)
 		p.cond.Broadcast()
 	}
 }
@@ -96,9 +130,15 @@ func (p *Publisher) enqueue(e *entry) {
 func (p *Publisher) unset(topic string) {
 	if e := p.table[topic]; e != nil {
 		e.dropped = true
-		delete(p.table, topic)
+		p.delete(e)
 		p.sentFirst(e)
 	}
+}
+
+// delete takes e out of the table.
+func (p *Publisher) delete(e *entry) {
+	p.keep(e)
+	delete(p.table, e.topic)
 }
 
 // tell queues an event or an answer. When too many wait the oldest goes.
@@ -139,20 +179,20 @@ func (p *Publisher) announce() {
 	}
 }
 
-// sendRetained sends what is in the table until p ends; several goroutines do.
-func (p *Publisher) sendRetained() {
+// sendRetained sends what is in a queue of the table's until p ends; several goroutines do.
+func (p *Publisher) sendRetained(queue *[]*entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for !(p.connected && len(p.dirty) > 0) && !p.closing {
+		for !(p.connected && len(*queue) > 0) && !p.closing {
 			p.cond.Wait()
 		}
-		if !p.connected || len(p.dirty) == 0 { // and it ends
+		if !p.connected || len(*queue) == 0 { // and it ends
 			return
 		}
-		e := p.dirty[0]
-		p.dirty[0] = nil
-		p.dirty = p.dirty[1:]
+		e := (*queue)[0]
+		(*queue)[0] = nil
+		*queue = (*queue)[1:]
 		e.queued = false
 		if e.dropped || e == p.status && p.initial > 0 {
 			continue
@@ -183,7 +223,7 @@ func (p *Publisher) sendRetained() {
 		case e.again && !e.dropped:
 			p.enqueue(e)
 		case len(e.payload) == 0 && p.table[e.topic] == e:
-			delete(p.table, e.topic)
+			p.delete(e)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	maxLevel = 200
 	maxPart  = 64
 	maxShown = 64 // characters of a name that people see
+
+	maxEntity = 1000 // of a topic of discovery
 )
 
 // sum tells long names apart.
@@ -30,6 +32,15 @@ func level(name string) string {
 		return out
 	}
 	return strings.ReplaceAll(url.QueryEscape(cut(name, maxLevel/4/utf8.UTFMax)), "+", "%20") + "~" + sum(name)
+}
+
+// unlevel is the name that level has made l of, or what a cut one begins with; ok is false if it has made it of none.
+func unlevel(l string) (name string, ok bool) {
+	if l == "" || len(l) > maxLevel {
+		return "", false
+	}
+	name, err := url.PathUnescape(l)
+	return name, err == nil && level(name) == l
 }
 
 // part is a name as a part of an identifier, of [A-Za-z0-9_-], which is all that Home Assistant accepts. Parts
@@ -108,14 +119,43 @@ func (c *Config) camera(name string) string { return c.root() + "/camera/" + lev
 // node is a camera's in the topics of Home Assistant's discovery.
 func (c *Config) node(camera string) string { return join(c.Prefix, c.Site, camera) }
 
-// filters match all that is retained of a camera.
-func (c *Config) filters(camera string) []string {
-	at := c.camera(camera)
-	all := []string{at + "/+", at + topicClass + "+", at + topicZone + "+"}
+// states matches a topic that every camera has.
+func (c *Config) states() string { return c.root() + "/camera/+" + topicState }
+
+// entitiesOf matches the topics of discovery of a camera's node.
+func (c *Config) entitiesOf(node string) string { return c.Discovery + "/+/" + node + "/+/config" }
+
+// filters match all that is retained of a camera, entities before what they read.
+func (c *Config) filters(camera string) (all []string) {
 	if c.Discovery != "" {
-		all = append(all, c.Discovery+"/+/"+c.node(camera)+"/+/config")
+		all = append(all, c.entitiesOf(c.node(camera)))
 	}
-	return all
+	at := c.camera(camera)
+	return append(all, at+"/+", at+topicClass+"+", at+topicZone+"+")
+}
+
+// held says whose a topic is that a segd may have had a broker retain, by name or by node, and which of filters matches
+// it. All are empty of any other topic.
+func (c *Config) held(topic string) (camera, node, filter string) {
+	if name, below, ok := c.own(topic); ok {
+		at := c.camera(name)
+		switch below {
+		case topicState, topicObjects, topicSnapshot:
+			return name, "", at + "/+"
+		}
+		for _, kind := range []string{topicClass, topicZone} {
+			if rest, ok := strings.CutPrefix(below, kind); ok {
+				if _, ok := unlevel(rest); ok {
+					return name, "", at + kind + "+"
+				}
+			}
+		}
+		return "", "", ""
+	}
+	if node, ok := c.nodeOf(topic); ok && len(topic) < maxEntity {
+		return "", node, c.entitiesOf(node)
+	}
+	return "", "", ""
 }
 
 // own splits a topic of a camera; ok is false for any other.
@@ -125,8 +165,8 @@ func (c *Config) own(topic string) (camera, below string, ok bool) {
 		return "", "", false
 	}
 	name, below, ok := strings.Cut(rest, "/")
-	camera, err := url.PathUnescape(name)
-	return camera, "/" + below, ok && err == nil
+	camera, is := unlevel(name)
+	return camera, "/" + below, ok && is
 }
 
 // nodeOf is the node in a topic of discovery; ok is false for any other.
