@@ -427,6 +427,9 @@ func (b *Bus) connected(nc *nats.Conn) {
 	b.trouble, b.told = nil, time.Time{}
 	b.mu.Unlock()
 	b.cfg.Logger.Info("nats connected", "url", Redact(nc.ConnectedUrl()))
+	if small := smallPayload(nc); small != "" {
+		b.cfg.Logger.Warn("the NATS server takes small messages only", "url", Redact(nc.ConnectedUrl()), "reason", small)
+	}
 	if a := b.acks.Load(); a != nil {
 		a.connected()
 	}

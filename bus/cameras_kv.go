@@ -130,7 +130,9 @@ func (b *Bus) KeepCamera(ctx context.Context, camera string, value []byte) error
 	if err != nil {
 		return err
 	}
-	if _, err := kv.Put(ctx, camera, value); err != nil {
+	if _, err := kv.Put(ctx, camera, value); errors.Is(err, nats.ErrMaxPayload) {
+		return b.keepError(fmt.Errorf("camera %s: %w", camera, tooLarge(len(value), b.conn.MaxPayload(), err)))
+	} else if err != nil {
 		return b.keepError(err)
 	}
 	return nil

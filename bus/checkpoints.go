@@ -548,7 +548,7 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, as j
 	return err
 }
 
-// chunkSize is that of nats.go's own objects.
+// chunkSize is that of nats.go's own objects, where the server takes as much in one message.
 const chunkSize = 128 << 10
 
 // write puts an object, as ADR-20 has it (Get checks its digest): its chunks, then the message that names them,
@@ -560,12 +560,16 @@ func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as
 		return err
 	}
 	site := c.bus.cfg.Site
-	as.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
+	size := chunkSize
+	if most := c.bus.conn.MaxPayload(); most > 0 {
+		size = int(min(chunkSize, most))
+	}
+	as.Opts = &jetstream.ObjectMetaOptions{ChunkSize: uint32(size)}
 	info := jetstream.ObjectInfo{
 		ObjectMeta: as, Bucket: CheckpointBucket(site), NUID: nuid.Next(), Size: uint64(len(data)), Digest: digestOf(data),
 	}
 	js, chunks := c.bus.events.js, chunkSubject(site, info.NUID)
-	for chunk := range slices.Chunk(data, chunkSize) {
+	for chunk := range slices.Chunk(data, size) {
 		if _, err := js.Publish(ctx, chunks, chunk); err != nil {
 			return errors.Join(err, c.purge(chunks))
 		}

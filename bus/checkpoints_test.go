@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -386,6 +387,36 @@ func TestJunkFillsStore(t *testing.T) {
 	}
 	eventually(t, "there is room", func() bool { return c.Save(t.Context(), "gate", data, false) == nil })
 	loaded(t, c, "gate", nil, data, data)
+}
+
+// A server elsewhere may take far less in one message than the one inside segd.
+func TestCheckpointInSmallMessages(t *testing.T) {
+	const most = 4 << 10
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, MaxPayload: most, JetStream: true})
+	log := make(chan string, 1000)
+	b := open(t, Config{External: External{URL: urlOf(port)}, Logger: logTo(log)})
+	eventually(t, "a connection", b.Connected)
+	c := b.Checkpoints()
+	first, second, short := sealedData(1, 10*most), sealedData(2, most-100), sealedData(3, 3*most)
+	save(t, c, "gate", first, false)
+	save(t, c, "gate", second, false)
+	save(t, c, "gate", short, true)
+	loaded(t, c, "gate", short, second, first)
+	save(t, c, "gate", short, false)
+	loaded(t, c, "gate", short, short, second)
+	if err := b.KeepCamera(t.Context(), "gate", make([]byte, most+1)); !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "4097 bytes, the server takes 4096") {
+		t.Errorf("settings that the server does not take: %v", err)
+	}
+	const want = "its max_payload is 4096 bytes"
+	if small, err := Dial(t.Context(), urlOf(port)); err != nil || !strings.Contains(small, want) {
+		t.Errorf("%q, %v; want %s", small, err, want)
+	}
+	for line := range log {
+		if strings.Contains(line, want) {
+			break
+		}
+	}
 }
 
 // A server of others may say that a checkpoint is small, and send much.

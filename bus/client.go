@@ -175,19 +175,31 @@ func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
 }
 
 // Dial tries whether the NATS server url is there and lets us in; access is as
-// Watch has it.
-func Dial(ctx context.Context, url string, access ...Access) error {
+// Watch has it. small says what the server is set to be too small for; "": nothing.
+func Dial(ctx context.Context, url string, access ...Access) (small string, err error) {
 	nc, err := dial(url, "segd check", access)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if err := nc.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("bus: NATS server %s: %w", Redact(url), err)
+		return "", fmt.Errorf("bus: NATS server %s: %w", Redact(url), err)
 	}
-	return nil
+	return smallPayload(nc), nil
+}
+
+// usualPayload is what a NATS server takes in one message unless it is told otherwise. Few of segd's messages are larger.
+const usualPayload = 1 << 20
+
+// smallPayload says what a server does not take that is set to take less than usual; "": it is not.
+func smallPayload(nc *nats.Conn) string {
+	most := nc.MaxPayload()
+	if most <= 0 || most >= usualPayload {
+		return ""
+	}
+	return fmt.Sprintf("its max_payload is %d bytes: it refuses masks, events, status, annotations and answers that are larger; want %d or more", most, usualPayload)
 }
 
 // dial connects to url once.

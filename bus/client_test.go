@@ -184,7 +184,7 @@ func TestTokenIsNotLogged(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"nats://" + token + "@127.0.0.1:1", "nats://127.0.0.1:1?token=" + token, "ftp://h/" + "?token=" + token, "nats://" + token + "@h:%zz"} {
-		if err := Dial(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
+		if _, err := Dial(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -654,7 +654,7 @@ func TestLogins(t *testing.T) {
 	lines := make(chan string, 1000)
 	b, as, key := guarded(t, Config{Embedded: Embedded{Token: "the-token-0123456789"}, Logger: logTo(lines)})
 	for _, role := range []Role{Subscriber, Operator, Admin} {
-		if err := Dial(t.Context(), as(role)); err != nil {
+		if _, err := Dial(t.Context(), as(role)); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
@@ -671,7 +671,7 @@ func TestLogins(t *testing.T) {
 		"nobody": b.URL(), "no password": with("subscriber:"), "another's": with("subscriber:" + robots),
 		"stranger": with("mallory:" + watchers), "the hash": with("admin:" + url.QueryEscape(masters)), "token": with("another-0123456789"), "password as token": with(watchers),
 	} {
-		if err := Dial(t.Context(), login); !errors.Is(err, nats.ErrAuthorization) {
+		if _, err := Dial(t.Context(), login); !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("%s: %v, want %v", name, err, nats.ErrAuthorization)
 		}
 	}
@@ -917,17 +917,17 @@ func TestServerTLS(t *testing.T) {
 		t.Errorf("sequence %d, want 3", got)
 	}
 	plain := strings.Replace(as(Subscriber), "tls://", "nats://", 1)
-	if err := Dial(t.Context(), plain, trusted); err != nil {
+	if _, err := Dial(t.Context(), plain, trusted); err != nil {
 		t.Errorf("by nats://, with the CA: %v", err)
 	}
 	for name, a := range map[string][]Access{"no CA": nil, "another CA": {{CA: filepath.Join(other.dir, "ca.pem")}}} {
 		for _, url := range []string{as(Subscriber), plain} {
-			if err := Dial(t.Context(), url, a...); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+			if _, err := Dial(t.Context(), url, a...); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 				t.Errorf("%s: %v, want it not to trust the certificate", name, err)
 			}
 		}
 	}
-	if err := Dial(t.Context(), strings.Replace(as(Subscriber), watchers, "wrong", 1), trusted); !errors.Is(err, nats.ErrAuthorization) {
+	if _, err := Dial(t.Context(), strings.Replace(as(Subscriber), watchers, "wrong", 1), trusted); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("a wrong password: %v", err)
 	}
 

@@ -293,7 +293,10 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		s.cmd = nil
 		return nil, err
 	}
-	if err := await(ctx, "segd's bus", func() error { return bus.Dial(ctx, s.bus) }); err != nil {
+	if err := await(ctx, "segd's bus", func() error {
+		_, err := bus.Dial(ctx, s.bus)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	watch, cancel := context.WithCancel(ctx)

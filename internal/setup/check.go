@@ -174,10 +174,14 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 
 func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 	// Its cli.Streams are left as they are: only a segd that runs may change them.
-	if err := bus.Dial(ctx, cfg.NATS.URL, configured.NATSAccess(cfg.NATS)); err != nil {
+	small, err := bus.Dial(ctx, cfg.NATS.URL, configured.NATSAccess(cfg.NATS))
+	if err != nil {
 		return "", err
 	}
-	return ": " + bus.Redact(cfg.NATS.URL), nil
+	if small != "" {
+		small = ", but " + small
+	}
+	return ": " + bus.Redact(cfg.NATS.URL) + small, nil
 }
 
 func checkCamera(ctx context.Context, base string, cam config.Camera) (string, error) {
