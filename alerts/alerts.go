@@ -21,8 +21,11 @@ const (
 	fresh     = 5 * time.Second // for how long an answer counts
 	patience  = 3 * time.Second // for which the Alertmanager may not answer
 	maxAlerts = 50
-	maxAnswer = 8 << 20 // bytes; a thousand alerts take one or two
-	maxText   = 1 << 10 // bytes of each of an alert's
+	maxGiven  = 10_000   // alerts in an answer
+	maxAnswer = 8 << 20  // bytes; a thousand alerts take one or two
+	maxAlert  = 64 << 10 // bytes of one alert
+	maxText   = 1 << 10  // bytes of each of an alert's
+	prefix    = "Segd"   // of the names of segd's alerts
 )
 
 // Alert is one that fires. All but Runbook is as the Alertmanager says.
@@ -44,6 +47,7 @@ type Firing struct {
 // Client asks one Alertmanager.
 type Client struct {
 	url     string
+	http    http.Client
 	runbook map[string]string
 	log     *slog.Logger
 
@@ -61,10 +65,14 @@ func New(base, runbook string, log *slog.Logger) *Client {
 	}
 	query := url.Values{
 		"active": {"true"}, "silenced": {"false"}, "inhibited": {"false"}, "unprocessed": {"false"},
-		"filter": {`alertname=~"Segd.+"`}, // it may have those of others
+		"filter": {`alertname=~"` + prefix + `.+"`}, // it may have those of others
 	}
 	return &Client{
 		url: strings.TrimRight(base, "/") + "/api/v2/alerts?" + query.Encode(), runbook: sections(runbook), log: log, turn: make(chan struct{}, 1),
+		http: http.Client{
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: limit.MaxHeader, DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 
@@ -114,7 +122,12 @@ type given struct {
 	StartsAt    time.Time         `json:"startsAt"`
 }
 
-var errLarge = errors.New("larger than 8 MiB")
+// Faults of an answer.
+var (
+	errLarge = fmt.Errorf("larger than %s", limit.Text(maxAnswer))
+	errAlert = fmt.Errorf("an alert larger than %s", limit.Text(maxAlert))
+	errMany  = fmt.Errorf("more than %d alerts", maxGiven)
+)
 
 func (c *Client) ask(ctx context.Context) (Firing, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -123,33 +136,27 @@ func (c *Client) ask(ctx context.Context) (Firing, error) {
 	if err != nil {
 		return Firing{}, fmt.Errorf("alerts: %w", err)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := c.http.Do(req)
 	if err != nil {
 		return Firing{}, fmt.Errorf("alerts: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }() // it was read
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	var all []given
-	switch {
-	case err != nil:
-	case res.StatusCode != http.StatusOK:
-		err = fmt.Errorf("%s", res.Status)
-	case len(body) > maxAnswer:
-		err = errLarge
-	default:
-		err = json.Unmarshal(body, &all)
+	out := Firing{Alerts: []Alert{}}
+	if res.StatusCode != http.StatusOK {
+		err = errors.New(res.Status)
+	} else {
+		err = read(res.Body, func(g given) {
+			text := func(from map[string]string, key string) string { return limit.Cut(from[key], maxText) }
+			if name := text(g.Labels, "alertname"); strings.HasPrefix(name, prefix) {
+				out.Alerts = append(out.Alerts, Alert{
+					Name: name, Severity: text(g.Labels, "severity"), Summary: text(g.Annotations, "summary"),
+					Description: text(g.Annotations, "description"), Since: g.StartsAt, Runbook: c.runbook[name],
+				})
+			}
+		})
 	}
 	if err != nil {
 		return Firing{}, fmt.Errorf("alerts: the Alertmanager's answer: %w; accepted: that of its API v2", err)
-	}
-	out := Firing{Alerts: []Alert{}}
-	for _, g := range all {
-		text := func(from map[string]string, key string) string { return limit.Cut(from[key], maxText) }
-		name := text(g.Labels, "alertname")
-		out.Alerts = append(out.Alerts, Alert{
-			Name: name, Severity: text(g.Labels, "severity"), Summary: text(g.Annotations, "summary"),
-			Description: text(g.Annotations, "description"), Since: g.StartsAt, Runbook: c.runbook[name],
-		})
 	}
 	slices.SortStableFunc(out.Alerts, func(a, b Alert) int {
 		if d := rank(a.Severity) - rank(b.Severity); d != 0 {
@@ -161,6 +168,40 @@ func (c *Client) ask(ctx context.Context) (Firing, error) {
 		out.Alerts = slices.Clone(out.Alerts[:maxAlerts])
 	}
 	return out, nil
+}
+
+// read decodes an answer's alerts, one after the other.
+func read(body io.Reader, take func(given)) (err error) {
+	part := &io.LimitedReader{R: body, N: maxAlert}
+	defer func() {
+		if err != nil && part.N == 0 {
+			err = errAlert
+		}
+	}()
+	all := json.NewDecoder(part)
+	t, err := all.Token()
+	switch {
+	case err != nil:
+		return err
+	case t != json.Delim('['):
+		return fmt.Errorf("begins with %v; want a list", t)
+	}
+	for n := 0; all.More(); n++ {
+		if n == maxGiven {
+			return errMany
+		}
+		part.N = maxAlert
+		var g given
+		if err := all.Decode(&g); err != nil {
+			return err
+		}
+		if all.InputOffset() > maxAnswer {
+			return errLarge
+		}
+		take(g)
+	}
+	_, err = all.Token()
+	return err
 }
 
 // rank is 0 for the most severe.

@@ -41,7 +41,7 @@ func TestFiring(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	url, asked := alertmanager(t, func(w http.ResponseWriter) {
 		_ = json.NewEncoder(w).Encode([]any{
-			alert("SegdClockOff", "info", now), alert("SegdStrange", "", now), alert("SegdCameraDown", "critical", now.Add(-time.Hour)), alert("SegdDown", "critical", now),
+			alert("SegdClockOff", "info", now), alert("SegdStrange", "", now), alert("Watchdog", "critical", now), alert("", "critical", now), alert("SegdCameraDown", "critical", now.Add(-time.Hour)), alert("SegdDown", "critical", now),
 		})
 	})
 	c := New(url, docs.Runbook, nil)
@@ -89,15 +89,35 @@ func TestBadAlertmanager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked elsewhere for %s", r.URL) }))
+	defer elsewhere.Close()
+	list := func(one string, n int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { _, _ = fmt.Fprintf(w, "[%s%s]", one, strings.Repeat(","+one, n-1)) }
+	}
+	large := `{"labels":{"alertname":"` + strings.Repeat("x", maxAlert/2) + `"}}`
 	for _, tt := range []struct {
 		name   string
 		answer func(http.ResponseWriter)
 		want   string // empty: no error
 	}{
 		{"junk", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, "invalid character"},
-		{"another shape", func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"alerts": 1}`)) }, "cannot unmarshal"},
+		{"another shape", func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"alerts": 1}`)) }, "begins with {; want a list"},
+		{"a list of others", func(w http.ResponseWriter) { _, _ = w.Write([]byte(`["a"]`)) }, "cannot unmarshal"},
+		{"half", func(w http.ResponseWriter) { _, _ = w.Write([]byte(`[{},`)) }, "EOF"},
 		{"a fault", func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }, "502 Bad Gateway"},
-		{"too much", func(w http.ResponseWriter) { _, _ = w.Write(bytes.Repeat([]byte(" "), maxAnswer+1)) }, "larger than 8 MiB"},
+		{"too much", func(w http.ResponseWriter) { _, _ = w.Write(bytes.Repeat([]byte(" "), maxAnswer+1)) }, "an alert larger than 64 KiB"},
+		{"many", list("{}", 2_790_000), "more than 10000 alerts"},
+		{"large ones", list(large, maxAnswer/len(large)+1), "larger than 8 MiB"},
+		{"one too large", list(`{"labels":{`+strings.Repeat(`"":"",`, maxAlert)+`"":""}}`, 1), "an alert larger than 64 KiB"},
+		{"endless headers", func(w http.ResponseWriter) {
+			for i := range 64 {
+				w.Header().Set(fmt.Sprint("H", i), strings.Repeat("x", 1<<10))
+			}
+		}, "exceeded"},
+		{"elsewhere", func(w http.ResponseWriter) {
+			w.Header().Set("Location", elsewhere.URL)
+			w.WriteHeader(http.StatusFound)
+		}, "302 Found"},
 		{"a thousand", func(w http.ResponseWriter) { _, _ = w.Write(thousand) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
