@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/segd/segd/internal/keypair"
+	"github.com/segd/segd/internal/limit"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 	maxConsumers = 256
 
 	// maxConns of clients, and maxSubs of each, bound what clients can have the server remember. segd's own
-	// connection has ten subscriptions a camera.
+	// connection has ten subscriptions a camera. Where few files may be open, there are fewer connections (limit.ConnsOf).
 	maxConns = 1024
 	maxSubs  = 10_000
 
@@ -97,7 +98,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		NoSigs:                 true, // signals are the program's
 		MaxPayload:             maxPayload,
 		MaxPending:             maxPending,
-		MaxConn:                maxConns,
+		MaxConn:                limit.ConnsOf(maxConns),
 		MaxSubs:                maxSubs,
 		JetStream:              true,
 		StoreDir:               dir,

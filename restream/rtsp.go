@@ -19,7 +19,6 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/headers"
 	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
 	"github.com/pion/rtp"
-	"golang.org/x/net/netutil"
 
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
@@ -32,10 +31,11 @@ const (
 	writeBuffer = 256 << 10
 	// writeTimeout is for how long a viewer may read nothing.
 	writeTimeout = 10 * time.Second
-	// maxConns bounds the connections, those of people without a password among them, of whom one client has maxStrange at
-	// most, and firstWord for how long one may say nothing.
+	// maxConns bounds the connections. One client has maxStrange without a password at most and maxTrusted others, and firstWord
+	// is for how long one may say nothing.
 	maxConns   = 256
 	maxStrange = 64
+	maxTrusted = 128
 	firstWord  = 10 * time.Second
 	// acceptPause is how long nobody is let in when there are too many open files.
 	acceptPause = 100 * time.Millisecond
@@ -86,7 +86,7 @@ func Listen(cfg RTSPConfig, streams *Streams) (*RTSP, error) {
 		Handler: (*handler)(s), RTSPAddress: cfg.Addr, WriteQueueSize: writeQueue, WriteTimeout: writeTimeout,
 		AuthMethods: []auth.VerifyMethod{auth.VerifyMethodDigestMD5}, // the token itself is never sent
 		Listen: func(string, string) (net.Listener, error) {
-			return limit.Listen(netutil.LimitListener(listener{listens}, maxConns), maxStrange), nil
+			return limit.Listen(listener{listens}, limit.Conns{Setting: "rtsp.addr", All: maxConns, Strangers: maxStrange, Trusted: maxTrusted, Logger: cfg.Logger}), nil
 		},
 	}
 	return s, nil
@@ -143,7 +143,10 @@ func (s *RTSP) Close() {
 // handler answers viewers; it is the server under another name, so that its methods stay out of the package's API.
 type handler RTSP
 
-var errNoPassword = errors.New("too many requests without a right password")
+var (
+	errNoPassword = errors.New("too many requests without a right password")
+	errManyConns  = fmt.Errorf("too many connections from this address; accepts %d", maxTrusted)
+)
 
 // admit looks at who asks for what. If it returns nil they may have it.
 func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path string) (*base.Response, error) {
@@ -166,7 +169,9 @@ func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path stri
 		}
 		return &base.Response{StatusCode: base.StatusUnauthorized}, liberrors.ErrServerAuth{}
 	}
-	peer.Trust()
+	if !peer.Trust() {
+		return refusal(base.StatusServiceUnavailable, errManyConns.Error()), errManyConns
+	}
 	camera, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if box := h.cfg.Elsewhere(camera); box != "" {
 		return refusal(base.StatusNotFound, fmt.Sprintf("camera %q is run by box %q; ask there", camera, box)), nil

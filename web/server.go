@@ -52,7 +52,7 @@ type Server struct {
 	viewers  map[role]int
 	refused  uint64
 	closed   bool
-	listener net.Listener // nil unless listening
+	listener *limit.Listener // nil unless listening
 }
 
 // New returns a server for cfg that does not listen yet. Its error names every
@@ -77,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	mux := s.routes(assets)
 	s.inner = s.recovering(mux)
-	s.handler = withSecurityHeaders(s.tls != nil, below(cfg.BasePath, s.recovering(proxies(cfg.TrustedProxies).resolve(s.gate.checkHost(mux)))))
+	s.handler = withSecurityHeaders(s.tls != nil, below(cfg.BasePath, s.recovering(proxies(cfg.TrustedProxies).resolve(s.counted(s.gate.checkHost(mux))))))
 	return s, nil
 }
 
@@ -150,7 +150,7 @@ func (s *Server) listen(ctx context.Context) error {
 	if err != nil {
 		return listen.Explain("web", "http.addr", s.cfg.Addr, err)
 	}
-	s.listener = listener
+	s.listener = limit.Listen(listener, conns(s.cfg))
 	return nil
 }
 
@@ -184,6 +184,7 @@ func (s *Server) Run(ctx context.Context) error {
 		WriteTimeout:      requestTimeout, // not of live connections: they have their own
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    limit.MaxHeader,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
@@ -271,6 +272,7 @@ func (s *Server) Cameras(names []string) {
 type Stats struct {
 	Viewers        int    // live connections and clients of /api/v1/events
 	Refused        uint64 // viewers who came when there were as many as may be
+	ConnsRefused   uint64 // connections that were closed because there were as many as may be
 	FramesDropped  uint64 // pictures that a viewer was too slow for: a newer one took their place
 	NoticesDropped uint64 // events and statuses that a client of /api/v1/events was too slow for
 }
@@ -283,7 +285,11 @@ func (s *Server) Stats() Stats {
 	for _, n := range s.viewers {
 		viewers += n
 	}
-	return Stats{viewers, s.refused, s.skipped.Load(), s.feed.dropped.Load()}
+	var conns uint64
+	if s.listener != nil {
+		conns = s.listener.Refused()
+	}
+	return Stats{viewers, s.refused, conns, s.skipped.Load(), s.feed.dropped.Load()}
 }
 
 // Watched tells whether anybody watches camera, so that its pictures are wanted.

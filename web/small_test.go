@@ -81,7 +81,7 @@ func TestRefusedViewers(t *testing.T) {
 			t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
 		}
 	}
-	if got := fmt.Sprintf("%+v", s.Stats()); got != "{Viewers:1 Refused:3 FramesDropped:0 NoticesDropped:0}" {
+	if got := fmt.Sprintf("%+v", s.Stats()); got != "{Viewers:1 Refused:3 ConnsRefused:0 FramesDropped:0 NoticesDropped:0}" {
 		t.Errorf("stats %s", got)
 	}
 	_ = first.Close(websocket.StatusNormalClosure, "")

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pion/ice/v2"
 	"github.com/pion/webrtc/v3"
-	"golang.org/x/net/netutil"
 
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
@@ -88,7 +87,8 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	s.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
-		Listener: limit.Listen(netutil.LimitListener(listener, maxTCP), maxClientTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
+		Listener: limit.Listen(listener, limit.Conns{Setting: "whip.addr", All: maxTCP, Strangers: maxClientTCP, Logger: s.cfg.Logger}),
+		Logger:   log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
 		WriteBufferSize: tcpWriteBuffer, FirstStunBindTimeout: firstWord, AliveDurationForConnFromStun: firstWord,
 	})
 	if conn == nil {

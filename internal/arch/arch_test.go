@@ -42,7 +42,6 @@ const (
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	mochi    = "github.com/mochi-mqtt/server/v2"
 	nats     = "github.com/nats-io"
-	netutil  = "golang.org/x/net/netutil"
 	ipv4     = "golang.org/x/net/ipv4"
 	paho     = "github.com/eclipse/paho.golang"
 	pflag    = "github.com/spf13/pflag"
@@ -83,8 +82,8 @@ var plan = map[string]room{
 	"ingest/codec":            {internal: []string{"internal/files"}, modules: []string{"github.com/bluenviron/mediacommon/v2/pkg/codecs", astiav}, cgo: true},
 	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/buffers", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
-	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "internal/problem", "internal/redact", "restream"}, modules: []string{pion, netutil}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
-	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit", "internal/listen"}, modules: append([]string{netutil}, rtsp...), tests: []string{"internal/waitfor", "mask", protobuf}},
+	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "internal/problem", "internal/redact", "restream"}, modules: []string{pion}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
+	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit", "internal/listen"}, modules: rtsp, tests: []string{"internal/waitfor", "mask", protobuf}},
 	"features":                {internal: []string{"internal/buffers"}, modules: []string{gonum, xcpu}, tests: []string{"internal/cores", "internal/memtest"}},
 	"features/coco":           {without: numbersOnly},
 	"features/dnn":            {internal: []string{"features", "features/coco", "internal/buffers", "internal/files"}, modules: []string{onnxrt, protobuf + "/encoding/protowire"}, cgo: true, tests: []string{"internal/memtest"}},
@@ -131,7 +130,7 @@ var plan = map[string]room{
 	"internal/keypair":        {internal: []string{"internal/files"}, tests: []string{"internal/keypair/keypairtest"}},
 	"internal/files":          {internal: []string{"internal/limit"}},
 	"internal/limit":          {modules: []string{xrate}},
-	"internal/boxlink":        {internal: []string{"internal/problem"}, tests: []string{"internal/waitfor", websock}},
+	"internal/boxlink":        {internal: []string{"internal/limit", "internal/problem"}, tests: []string{"internal/waitfor", websock}},
 	"internal/listen":         {},
 	"internal/memtest":        {},
 	"internal/freeport":       {},

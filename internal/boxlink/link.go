@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -76,10 +77,10 @@ func New(cfg Config) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.transport = &http.Transport{DialContext: l.dial, ResponseHeaderTimeout: headerTime, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: cfg.Commands, DisableCompression: true}
+	l.transport = &http.Transport{DialContext: l.dial, ResponseHeaderTimeout: headerTime, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: cfg.Commands, MaxResponseHeaderBytes: limit.MaxHeader, DisableCompression: true}
 	quiet := slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug)
 	l.proxy = &httputil.ReverseProxy{Transport: l.transport, ErrorLog: quiet, Rewrite: handOn, ErrorHandler: l.failed}
-	l.server = &http.Server{Handler: http.HandlerFunc(l.answer), ReadHeaderTimeout: connectTime, IdleTimeout: 2 * idleTime, ErrorLog: quiet}
+	l.server = &http.Server{Handler: http.HandlerFunc(l.answer), ReadHeaderTimeout: connectTime, IdleTimeout: 2 * idleTime, ErrorLog: quiet, ConnContext: withConn}
 	l.served.Go(func() {
 		if err := l.server.Serve(tls.NewListener(l.in, secured)); !errors.Is(err, http.ErrServerClosed) {
 			cfg.Logger.Warn("requests of other boxes are not answered any more", "error", err)
@@ -180,8 +181,18 @@ func (l *Link) failed(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
 }
 
+// connOf is the context's key of a connection of another box.
+type connOf struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connOf{}, limit.Of(c))
+}
+
 // answer answers a request that another box hands on, for a camera that this one runs.
 func (l *Link) answer(w http.ResponseWriter, r *http.Request) {
+	if conn, _ := r.Context().Value(connOf{}).(*limit.Conn); conn != nil {
+		conn.Leave() // it is a box's, and what boxes ask is limited here
+	}
 	addr, err := netip.ParseAddrPort(r.Header.Get(forwardedFor))
 	if err != nil {
 		problem.Write(w, http.StatusBadRequest, "the header "+forwardedFor+" is none that a box sends")
