@@ -457,10 +457,27 @@ func TestNotReached(t *testing.T) {
 	defer nobody.Close()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
+	var sent atomic.Int64
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n")
+		for line := []byte("A: " + strings.Repeat("b", 60_000) + "\r\n"); err == nil && sent.Load() < 64<<20; {
+			var n int
+			n, err = conn.Write(line)
+			sent.Add(int64(n))
+		}
+	}))
+	defer endless.Close()
 	for _, tt := range []struct{ name, address, want string }{
 		{"not known", "", "nobody knows box three"},
 		{"nobody listens", gone.URL, "refused"},
 		{"another program", nobody.URL + "/x/", "/x" + Path + " answers 404 Not Found"},
+		{"endless headers", endless.URL, Path + " answers with more than 16 KiB before the upgrade"},
 		{"another box", two.page, ErrStranger.Error()},
 		{"another fleet", stranger.page, ErrStranger.Error()},
 		{"no URL", "http://[::", "missing ']'"},
@@ -470,6 +487,10 @@ func TestNotReached(t *testing.T) {
 		if resp.StatusCode != http.StatusBadGateway || !strings.Contains(text, "box three, which runs the camera, does not answer: ") || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: %s %s; want 502 %q", tt.name, resp.Status, text, tt.want)
 		}
+	}
+
+	if n := sent.Load(); n > 32<<20 { // what the kernel holds
+		t.Errorf("%d bytes of headers were taken", n)
 	}
 
 	// One that says nothing is waited for as long as somebody wants it.

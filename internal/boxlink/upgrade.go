@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -23,6 +24,8 @@ const (
 	Protocol = "segd-box"
 	// maxRefusal is how much of an answer without an upgrade is told.
 	maxRefusal = 256
+	// maxHead is how much may come before the upgrade.
+	maxHead = limit.MaxHeader
 )
 
 // connect opens a connection to the page at that URL, and has it upgraded. By HTTPS any certificate will do: what goes
@@ -59,9 +62,13 @@ func connect(ctx context.Context, page string) (_ net.Conn, err error) {
 	if err := r.Write(conn); err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(conn)
+	head := &io.LimitedReader{R: conn, N: maxHead}
+	in := bufio.NewReader(head)
 	resp, err := http.ReadResponse(in, r)
 	if err != nil {
+		if head.N == 0 {
+			err = fmt.Errorf("%s answers with more than %s before the upgrade; want the page of a box", at, limit.Text(maxHead))
+		}
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
