@@ -83,7 +83,7 @@ func TestBenchPipeline(t *testing.T) {
 	var c *clitest.Command
 	var missing []string
 	for seconds := 1; ; seconds *= 4 { // for longer where a machine does not do in a second what is to be measured
-		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--add", add, "--beside", "echo beside $SEGD_HTTP_URL; exec sleep 1000", "--for", fmt.Sprintf("%ds", seconds), "--json")
+		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--add", add, "--beside", "echo beside $SEGD_CLIENT_PAGE; exec sleep 1000", "--for", fmt.Sprintf("%ds", seconds), "--json")
 		if err := c.Wait(t); err != nil {
 			if seconds < 60 && strings.Contains(err.Error(), "no frame was published") {
 				continue

@@ -93,6 +93,16 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		return err
 	}
 	log, _ := newLogger(std.Err, cfg.Log)
+	addresses := cfg.Addresses("demo", os.Environ())
+	for i, a := range addresses {
+		switch {
+		case a.Setting == "http.addr" && f.addr != "":
+			addresses[i].From = "--addr"
+		case a.Setting == "nats.addr" && f.nats != "":
+			addresses[i].From = "--nats"
+		}
+	}
+	logAddresses(log, addresses)
 	_, stop := hangups() // which would end others, and ask for nothing here: there is no file
 	defer stop()
 	d, err := openDaemon(ctx, cfg, log, nil)

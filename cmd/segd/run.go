@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -53,6 +54,7 @@ func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 		return cli.Usage(err)
 	}
 	log, level := newLogger(std.Err, cfg.Log)
+	logAddresses(log, cfg.Addresses(from.file, os.Environ()))
 	d, err := openDaemon(ctx, cfg, log, func(d *daemon) {
 		d.level, d.base, d.reloader = level, from.base, newReloader(d, from, sum, signals)
 	})
@@ -74,6 +76,16 @@ func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 		summary(std.Out, time.Since(start), s)
 	}
 	return err
+}
+
+// logAddresses says what segd listens on and goes to, and who says so: a variable that is forgotten in a shell counts
+// before the file.
+func logAddresses(log *slog.Logger, addresses []config.Address) {
+	var all []any
+	for _, a := range addresses {
+		all = append(all, a.Setting, a.Value+" ("+a.From+")")
+	}
+	log.Info("addresses, and where they are from", all...)
 }
 
 // serveManaged is serve under systemd's eyes, if systemd started segd.

@@ -60,7 +60,7 @@ func testPackages(t *testing.T, name, server string) {
 		t.Run(p.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), p.program(t), append(slices.Clone(p.args), fmt.Sprintf(p.test, name))...)
 			cmd.Dir = filepath.Join(harness.Root(t), p.folder)
-			cmd.Env = append(os.Environ(), "SEGD_NATS_URL="+server)
+			cmd.Env = append(os.Environ(), "SEGD_CLIENT_NATS="+server)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

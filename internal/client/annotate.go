@@ -31,7 +31,7 @@ func (f *natsFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.access.CA, "nats-ca", "", "file with the certificates to trust with the NATS server's")
 	flags.StringVar(&f.access.Cert, "nats-cert", "", "file with the certificate to show it")
 	flags.StringVar(&f.access.Key, "nats-key", "", "file with that one's key")
-	cli.FromEnv(cmd, "nats", "SEGD_NATS_URL")
+	cli.FromEnv(cmd, "nats", "SEGD_CLIENT_NATS")
 }
 
 // target says which running segd a command is for.
@@ -64,7 +64,7 @@ func (t *target) prepared(cmd *cobra.Command, do func(ctx context.Context, args 
 		usage = "site of " + t.what
 	}
 	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, usage)
-	cli.FromEnv(cmd, "site", "SEGD_SITE")
+	cli.FromEnv(cmd, "site", "SEGD_CLIENT_SITE")
 	cmd.Flags().DurationVar(&t.wait, "wait", cmp.Or(t.wait, 15*time.Second), "how long to wait for the answer")
 	cmd.Args = cli.Args
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return do(cmd.Context(), args) }
@@ -81,8 +81,8 @@ type pageFlags struct{ url, token string }
 func (f *pageFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, which has the pictures")
 	cmd.Flags().StringVar(&f.token, "token", "", "the page's token")
-	cli.FromEnv(cmd, "page", "SEGD_HTTP_URL")
-	cli.FromEnv(cmd, "token", "SEGD_HTTP_TOKEN")
+	cli.FromEnv(cmd, "page", "SEGD_CLIENT_PAGE")
+	cli.FromEnv(cmd, "token", "SEGD_CLIENT_TOKEN")
 }
 
 func annotateCommand(std cli.Streams) *cobra.Command {

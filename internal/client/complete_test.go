@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -47,10 +50,10 @@ func TestEnvironment(t *testing.T) {
 	s, _ := openNATS(t)
 	serve(t, s.ClientURL(), "home", "gate")
 	serve(t, s.ClientURL(), "barn", "stall")
-	t.Setenv("SEGD_NATS_URL", s.ClientURL())
-	t.Setenv("SEGD_SITE", "barn")
-	t.Setenv("SEGD_HTTP_URL", "http://me:s3cret@box.invalid")
-	t.Setenv("SEGD_HTTP_TOKEN", "s3cret-0123456789")
+	t.Setenv("SEGD_CLIENT_NATS", s.ClientURL())
+	t.Setenv("SEGD_CLIENT_SITE", "barn")
+	t.Setenv("SEGD_CLIENT_PAGE", "http://me:s3cret@box.invalid")
+	t.Setenv("SEGD_CLIENT_TOKEN", "s3cret-0123456789")
 	for _, tc := range []struct{ line, want string }{
 		{"objects stall", "stall: no objects\n"},
 		{"objects gate --site home", "gate: no objects\n"},
@@ -68,9 +71,33 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, cmd := range Commands(cli.Streams{Out: io.Discard, Err: io.Discard}) {
 		if help := cmd.UsageString(); strings.Contains(help, "s3cret") || strings.Contains(help, s.ClientURL()) ||
-			cmd.Flags().Lookup("nats") != nil && !strings.Contains(help, `[$SEGD_NATS_URL] (default "nats://127.0.0.1:4222")`) {
+			cmd.Flags().Lookup("nats") != nil && !strings.Contains(help, `[$SEGD_CLIENT_NATS] (default "nats://127.0.0.1:4222")`) {
 			t.Errorf("%s --help:\n%s", cmd.Name(), help)
 		}
+	}
+}
+
+// What the environment says of commands says nothing to segd run in the same shell.
+func TestEnvironmentIsOfCommandsOnly(t *testing.T) {
+	const file = "cameras: []"
+	want, err := config.Parse("segd.yaml", []byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, cmd := range Commands(cli.Streams{Out: io.Discard, Err: io.Discard}) {
+		for _, m := range regexp.MustCompile(`\[\$(\w+)\]`).FindAllStringSubmatch(cmd.UsageString(), -1) {
+			names[m[1]] = true
+		}
+	}
+	for name := range names {
+		got, err := config.Parse("segd.yaml", []byte(file), []string{name + "=nats://elsewhere.invalid:4222"})
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is a setting, too: %+v, %v", name, got, err)
+		}
+	}
+	if len(names) < 4 {
+		t.Errorf("of the environment are %v only", names)
 	}
 }
 
@@ -91,7 +118,7 @@ func TestCompleteCameras(t *testing.T) {
 	s, _ := openNATS(t)
 	serve(t, s.ClientURL(), "home", "gate", "yard")
 	serve(t, s.ClientURL(), "barn", "stall")
-	t.Setenv("SEGD_NATS_URL", s.ClientURL())
+	t.Setenv("SEGD_CLIENT_NATS", s.ClientURL())
 	for _, tc := range []struct{ line, want string }{
 		{"watch", "stall gate yard :4"},
 		{"objects", "gate yard :4"},

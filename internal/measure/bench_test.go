@@ -20,7 +20,7 @@ func TestBeside(t *testing.T) {
 	s := &benchSegd{page: "http://127.0.0.1:1/", bus: "nats://127.0.0.1:2"}
 	var out, errs clitest.Output
 	std := cli.Streams{Out: &out, Err: &errs}
-	b, err := s.startBeside(t.Context(), std, `sleep 1000 & echo $! $SEGD_HTTP_URL $SEGD_NATS_URL; wait`)
+	b, err := s.startBeside(t.Context(), std, `sleep 1000 & echo $! $SEGD_CLIENT_PAGE $SEGD_CLIENT_NATS; wait`)
 	if err != nil {
 		t.Fatal(err)
 	}

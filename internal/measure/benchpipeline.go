@@ -98,7 +98,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"                     started, so that figures of different days compare\n\n" +
 			"--add and --beside tell what a feature costs: configuration that segd has besides, such\n" +
 			"as mqtt, webhooks, privacy and rtsp, and a command that runs meanwhile, such as a viewer.\n" +
-			"It has SEGD_HTTP_URL and SEGD_NATS_URL; the cameras are called camera0, camera1 and so on.",
+			"It has SEGD_CLIENT_PAGE and SEGD_CLIENT_NATS; the cameras are called camera0, camera1 and so on.",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
 			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json\n" +
 			"  segd bench pipeline --detect --fps 10 --add privacy.yaml --beside 'segd record camera0 /tmp/r'",
@@ -399,7 +399,7 @@ func (s *benchSegd) startBeside(ctx context.Context, std cli.Streams, command st
 	ctx, b.stop = context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = std.Err, std.Err
-	cmd.Env = append(os.Environ(), "SEGD_HTTP_URL="+s.page, "SEGD_NATS_URL="+s.bus)
+	cmd.Env = append(os.Environ(), "SEGD_CLIENT_PAGE="+s.page, "SEGD_CLIENT_NATS="+s.bus)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end what the shell started too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = benchPatience

@@ -1,4 +1,4 @@
-// Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_NATS_URL, which make clients starts.
+// Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make clients starts.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -18,7 +18,7 @@ async function until(messages, wanted) {
 describe("the demo", { timeout }, () => {
   let segd;
   const warnings = [];
-  before(async () => (segd = await connect(process.env.SEGD_NATS_URL, { timeout, warn: (text) => warnings.push(text) })));
+  before(async () => (segd = await connect(process.env.SEGD_CLIENT_NATS, { timeout, warn: (text) => warnings.push(text) })));
   after(() => segd.close());
 
   const refused = (code, request) => assert.rejects(request, (error) => error instanceof Refused && error.code === code);
@@ -99,7 +99,7 @@ describe("the demo", { timeout }, () => {
   });
 
   test("a subscription ends with its connection", { timeout }, async () => {
-    const other = await connect(process.env.SEGD_NATS_URL);
+    const other = await connect(process.env.SEGD_CLIENT_NATS);
     const events = other.events();
     const next = events.next();
     await other.close();

@@ -1,17 +1,17 @@
-// What a NATS server denies its user at SEGD_NATS_URL, who may not hear a camera. make clients runs it.
+// What a NATS server denies its user at SEGD_CLIENT_NATS, who may not hear a camera. make clients runs it.
 import assert from "node:assert/strict";
 import net from "node:net";
 import { test } from "node:test";
 import { connect, NotPermitted } from "segd";
 
 test("subscriptions", async () => {
-  const segd = await connect(process.env.SEGD_NATS_URL);
+  const segd = await connect(process.env.SEGD_CLIENT_NATS);
   for (const messages of [segd.masks("Gate"), segd.events("Gate"), segd.status("Gate")]) await assert.rejects(messages.next(), NotPermitted);
   await segd.close();
 });
 
 test("a connection that is lost for good", async () => {
-  const server = new URL(process.env.SEGD_NATS_URL);
+  const server = new URL(process.env.SEGD_CLIENT_NATS);
   const sockets = [];
   const proxy = net.createServer((from) => {
     const to = net.connect(Number(server.port), server.hostname);

@@ -1,4 +1,4 @@
-"""What a NATS server denies its user at SEGD_NATS_URL, who may subscribe and no more. make clients runs it."""
+"""What a NATS server denies its user at SEGD_CLIENT_NATS, who may subscribe and no more. make clients runs it."""
 
 import os
 import unittest
@@ -8,7 +8,7 @@ import segd
 
 class Denied(unittest.IsolatedAsyncioTestCase):
     async def test_requests(self):
-        async with segd.connect(os.environ["SEGD_NATS_URL"], timeout=600) as client:  # it does not wait that long
+        async with segd.connect(os.environ["SEGD_CLIENT_NATS"], timeout=600) as client:  # it does not wait that long
             for request in client.objects("Gate"), client.clear("Gate"), client.annotate("Gate", {}):
                 with self.assertRaises(segd.NotPermitted), self.assertLogs("segd", "WARNING"):
                     await request

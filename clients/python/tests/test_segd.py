@@ -1,4 +1,4 @@
-"""Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_NATS_URL, which make clients starts."""
+"""Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make clients starts."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ async def until(messages, wanted):
 
 class Demo(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
-        self.connection = segd.connect(os.environ["SEGD_NATS_URL"], timeout=LIMIT)
+        self.connection = segd.connect(os.environ["SEGD_CLIENT_NATS"], timeout=LIMIT)
         self.client = await self.connection.__aenter__()
         self.addAsyncCleanup(self.connection.__aexit__, None, None, None)
 

@@ -1,4 +1,4 @@
-"""What a NATS server denies its user at SEGD_NATS_URL, who may not hear a camera. make clients runs it."""
+"""What a NATS server denies its user at SEGD_CLIENT_NATS, who may not hear a camera. make clients runs it."""
 
 import os
 import unittest
@@ -8,7 +8,7 @@ import segd
 
 class Unheard(unittest.IsolatedAsyncioTestCase):
     async def test_subscriptions(self):
-        async with segd.connect(os.environ["SEGD_NATS_URL"]) as client:
+        async with segd.connect(os.environ["SEGD_CLIENT_NATS"]) as client:
             for messages in client.masks("Gate"), client.events("Gate"), client.status("Gate"):
                 with self.assertRaises(segd.NotPermitted), self.assertLogs("segd", "WARNING"):
                     await anext(messages)
@@ -19,7 +19,7 @@ class Unheard(unittest.IsolatedAsyncioTestCase):
         async def tell(err):
             told.append(err)
 
-        async with segd.connect(os.environ["SEGD_NATS_URL"], error_cb=tell) as client:
+        async with segd.connect(os.environ["SEGD_CLIENT_NATS"], error_cb=tell) as client:
             with self.assertRaises(segd.NotPermitted), self.assertNoLogs("segd", "WARNING"):
                 await anext(client.masks("Gate"))
         self.assertTrue(told)
