@@ -175,9 +175,13 @@ func (f *feed) decode(u unit) {
 		f.recv.hurt.Store(true) // software has not seen what this unit refers to
 	}
 	f.trouble = err
-	if err != nil {
+	switch {
+	case err != nil:
 		f.recv.gone.add(MissUndecodable)
 		f.recv.hurt.Store(true)
+	case u.lower:
+		f.recv.gone.add(MissUndecodable)
+		err = errLower
 	}
 	f.tell(err)
 }
@@ -224,6 +228,7 @@ func (f *feed) tellNetwork() {
 
 var (
 	errLost     = errors.New("packets were lost")
+	errLower    = errors.New("the highest spatial layer of the pictures is missing")
 	errOverflow = errors.New("decoding fell behind")
 )
 
@@ -255,6 +260,9 @@ func (f *feed) emit(pic *codec.Picture) {
 		u = f.current
 	}
 	delete(f.sent, pic.PTS)
+	if u.lower {
+		return
+	}
 	frame, err := s.decodedFrame(pic)
 	if err != nil {
 		f.failure = err

@@ -11,7 +11,8 @@ type Miss uint8
 const (
 	// MissLost: packets of it never came.
 	MissLost Miss = iota
-	// MissUndecodable: it came whole, and the decoder made no picture of it.
+	// MissUndecodable: it came whole, and the decoder made no picture of it, or one
+	// without the highest spatial layer.
 	MissUndecodable
 	// MissDisposable: it was not decoded because decoding or what comes after it is
 	// behind, and no other unit refers to it.

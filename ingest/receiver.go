@@ -19,6 +19,8 @@ type unit struct {
 	damaged  bool // it, or what it refers to, was not received whole
 	// disposable: no other unit refers to it.
 	disposable bool
+	// lower: it lacks the highest spatial layer.
+	lower bool
 }
 
 // queueUnits bounds the access units waiting for the decoder: about a second of
@@ -68,10 +70,11 @@ type receiver struct {
 	refresh func()
 
 	// The rest belongs to the goroutine that reads the network.
-	running  bool   // a unit to start from was queued and none was thrown away since
-	full     bool   // there was no room for a unit since the last one to start from
-	damaged  bool   // something was lost since the last unit to start from
-	from     int64  // time of the unit from which on pictures are whole
+	running  bool  // a unit to start from was queued and none was thrown away since
+	full     bool  // there was no room for a unit since the last one to start from
+	damaged  bool  // something was lost since the last unit to start from
+	from     int64 // time of the unit from which on pictures are whole
+	layers   topLayer
 	leading  int    // how many more units may be shown before that one, and are not
 	gapped   bool   // packets before the next one never came
 	faulty   bool   // the unit at faultAt was counted as lost
@@ -166,6 +169,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	}
 	u.data = r.track.join(first, au)
 	r.mend(e, u, p.Timestamp)
+	u.lower = r.track.layer != nil && r.layers.missing(r.track.layer(au), u.ticks, e.ok)
 	u.damaged = r.damaged || r.leading > 0 && u.ticks < r.from
 	r.leading = max(r.leading-1, 0)
 	if t, ok := r.clock.at(p, u.received); ok {

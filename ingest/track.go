@@ -15,7 +15,6 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph264"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph265"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp8"
-	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp9"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
@@ -33,10 +32,13 @@ type track struct {
 	id     codec.ID
 	// depacketise returns the parts of an access unit with the packet that completes
 	// it, errIncomplete before: its NAL units, of AV1 its OBUs, of MJPEG, VP8 and
-	// VP9 the frame in one part.
+	// VP9 the frame in one part, of VP9 with those of its spatial layers.
 	depacketise func(*rtp.Packet) ([][]byte, error)
 	// reset forgets the packets of an access unit that is not complete.
 	reset func()
+	// layer returns the highest spatial layer of the access unit that depacketise returned;
+	// nil of codecs without them.
+	layer func(au [][]byte) int
 	// jpeg depacketises MJPEG; nil of other codecs.
 	jpeg *rtpJPEG
 	// params are the newest parameter sets, from the session description and then from
@@ -102,9 +104,11 @@ func newTrack(m *description.Media, f format.Format) (*track, error) {
 		err = unpack(t, f.CreateDecoder, whole((*rtpvp8.Decoder).Decode), rtpvp8.ErrMorePacketsNeeded, rtpvp8.ErrNonStartingPacketAndNoPrevious)
 	case *format.VP9:
 		t.id = codec.VP9
-		err = unpack(t, f.CreateDecoder, whole((*rtpvp9.Decoder).Decode), rtpvp9.ErrMorePacketsNeeded, rtpvp9.ErrNonStartingPacketAndNoPrevious)
+		v := new(vp9Pictures)
+		t.depacketise, t.reset, t.layer = v.decode, v.reset, v.layer
 	case *format.AV1:
 		t.id = codec.AV1
+		t.layer = av1Layer
 		err = unpack(t, f.CreateDecoder, (*rtpav1.Decoder).Decode, rtpav1.ErrMorePacketsNeeded, rtpav1.ErrNonStartingPacketAndNoPrevious)
 	case *format.MJPEG:
 		t.id = codec.MJPEG
@@ -264,7 +268,7 @@ func (t *track) disposable(au [][]byte, p *rtp.Packet) bool {
 		const nonReference = 0x20 // RFC 7741, section 4.2
 		return len(p.Payload) > 0 && p.Payload[0]&nonReference != 0
 	case codec.VP9:
-		return vp9Disposable(au[0])
+		return !slices.ContainsFunc(codec.VP9Frames(au[0]), func(frame []byte) bool { return !vp9Disposable(frame) })
 	case codec.MJPEG:
 		return true
 	}

@@ -53,10 +53,14 @@ func TestPublishers(t *testing.T) {
 		{"stopping ends it, and the camera is down", w.stop},
 		{"the second Chromium then publishes", w.rivalPublishes},
 		{"closing its page ends it", w.leave},
-		{"Chromium publishes VP8", w.codec("VP8")},
-		{"Chromium publishes VP9", w.codec("VP9")},
-		{"Chromium publishes AV1", w.codec("AV1")},
-		{"Chromium publishes H.264", w.codec("H264")},
+		{"Chromium publishes VP8", w.codec("VP8", "")},
+		{"Chromium publishes VP9", w.codec("VP9", "")},
+		{"Chromium publishes VP9 in three spatial layers", w.codec("VP9", "L3T3")},
+		{"Chromium publishes VP9 in three that refer to each other in key frames only", w.codec("VP9", "L3T3_KEY")},
+		{"Chromium publishes VP9 in three that do not refer to each other", w.codec("VP9", "S3T3")},
+		{"Chromium publishes AV1", w.codec("AV1", "")},
+		{"Chromium publishes AV1 in three spatial layers", w.codec("AV1", "L3T3")},
+		{"Chromium publishes H.264", w.codec("H264", "")},
 		{"the page obeys its content security policy", w.policy},
 		{"aiortc publishes VP8", w.aiortc("VP8")},
 		{"aiortc publishes H.264", w.aiortc("H264")},
@@ -238,22 +242,23 @@ func (w *publishWorld) leave(ctx context.Context) error {
 	return w.down(ctx, hasEnded)
 }
 
-// preferCodec makes the page offer one codec only.
+// preferCodec makes the page offer one codec only, and send it in a scalability mode.
 const preferCodec = `
 const add = RTCPeerConnection.prototype.addTransceiver;
 RTCPeerConnection.prototype.addTransceiver = function (...args) {
+  if (%[2]q) args[1] = { ...args[1], sendEncodings: [{ scalabilityMode: %[2]q }] };
   const t = add.apply(this, args);
-  t.setCodecPreferences(RTCRtpSender.getCapabilities("video").codecs.filter((c) => c.mimeType === "video/%s"));
+  t.setCodecPreferences(RTCRtpSender.getCapabilities("video").codecs.filter((c) => c.mimeType === "video/%[1]s"));
   return t;
 }`
 
-func (w *publishWorld) codec(name string) func(context.Context) error {
+func (w *publishWorld) codec(name, layers string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		p, err := w.open(ctx)
 		if err != nil {
 			return err
 		}
-		for _, script := range []string{fmt.Sprintf(preferCodec, name), enter(token)} {
+		for _, script := range []string{fmt.Sprintf(preferCodec, name, layers), enter(token)} {
 			if err := do(ctx, p, script); err != nil {
 				return err
 			}
@@ -267,11 +272,33 @@ func (w *publishWorld) codec(name string) func(context.Context) error {
 		if err := w.masksArrive(ctx); err != nil {
 			return err
 		}
+		if err := w.sameSize(ctx); err != nil {
+			return err
+		}
 		if err := do(ctx, p, pressStart); err != nil {
 			return err
 		}
 		return w.down(ctx, hasEnded)
 	}
+}
+
+// sameSize takes masks and sees that their size stays, but for what the browser makes of its network.
+func (w *publishWorld) sameSize(ctx context.Context) error {
+	const masks, most = 40, 4
+	var sizes []string
+	for range masks {
+		m, err := w.mask(ctx)
+		if err != nil {
+			return err
+		}
+		if s := fmt.Sprintf("%d×%d", m.GetWidth(), m.GetHeight()); len(sizes) == 0 || sizes[len(sizes)-1] != s {
+			sizes = append(sizes, s)
+		}
+	}
+	if len(sizes) > most {
+		return fmt.Errorf("%d masks were of %v", masks, sizes)
+	}
+	return nil
 }
 
 func (w *publishWorld) policy(context.Context) error {

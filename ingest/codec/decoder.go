@@ -21,6 +21,9 @@ type Decoder struct {
 	pic    Picture
 	padded []byte // the access unit being sent, with its padding
 	dots   bool   // it is a JPEG that tells dots an inch
+	// newest is the newest picture of an access unit of VP9, the last of which is the picture: those
+	// before it are its lower spatial layers, each of which FFmpeg shows. nil of other codecs.
+	newest *astiav.Frame
 
 	device   Device
 	format   astiav.PixelFormat // of pictures on the device
@@ -46,13 +49,17 @@ func NewDecoder(id ID) (*Decoder, error) {
 
 // makeDecoder makes a decoder in software of an open context.
 func makeDecoder(id ID, ctx *astiav.CodecContext) *Decoder {
-	return &Decoder{
+	d := &Decoder{
 		id:     id,
 		ctx:    ctx,
 		packet: astiav.AllocPacket(),
 		pic:    Picture{frame: astiav.AllocFrame(), scale: newScaler()},
 		device: Software,
 	}
+	if id == VP9 {
+		d.newest = astiav.AllocFrame()
+	}
+	return d
 }
 
 // openDecoder opens c for low delay, with a file's stream parameters if given,
@@ -117,6 +124,12 @@ func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 	}
 	d.dots = d.id == MJPEG && tellsDots(au)
 	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)
+	if d.id == VP9 && d.device != Software && layered(au) {
+		// Each layer has a size of its own, and devices begin anew with each size.
+		if err := d.replace(errors.New("pictures with spatial layers are decoded by software")); err != nil {
+			return err
+		}
+	}
 	err := d.send(len(au), pts, emit)
 	if d.device != Software && deviceFault(err) {
 		if err := d.replace(err); err != nil {
@@ -161,6 +174,7 @@ func (d *Decoder) Flush(emit func(*Picture)) error {
 }
 
 func (d *Decoder) receive(emit func(*Picture)) error {
+	held := false // by d.newest
 	for {
 		into := d.pic.frame
 		if d.raw != nil {
@@ -168,7 +182,11 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 		}
 		err := d.ctx.ReceiveFrame(into)
 		if errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof) {
-			return nil
+			if !held {
+				return nil
+			}
+			d.pic.frame.MoveRef(d.newest)
+			return d.show(emit)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUndecodable, err)
@@ -176,21 +194,34 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 		if d.raw != nil {
 			err = d.fetch()
 		}
-		if err == nil {
-			sample := d.pic.frame.SampleAspectRatio()
-			if d.dots {
-				sample = astiav.NewRational(0, 1)
-			}
-			err = d.pic.fill(sample)
+		switch {
+		case err != nil:
+			d.pic.frame.Unref()
+		case d.newest != nil:
+			held = true
+			d.newest.Unref()
+			d.newest.MoveRef(d.pic.frame)
+		default:
+			err = d.show(emit)
 		}
-		if err == nil {
-			emit(&d.pic)
-		}
-		d.pic.frame.Unref()
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// show emits the picture in d.pic's frame, and gives it back.
+func (d *Decoder) show(emit func(*Picture)) error {
+	defer d.pic.frame.Unref()
+	sample := d.pic.frame.SampleAspectRatio()
+	if d.dots {
+		sample = astiav.NewRational(0, 1)
+	}
+	err := d.pic.fill(sample)
+	if err == nil {
+		emit(&d.pic)
+	}
+	return err
 }
 
 // Close frees the decoder's memory. Pictures it made are gone after it.
@@ -211,6 +242,10 @@ func (d *Decoder) freeFrames() {
 	d.pic.scale.close()
 	d.pic.frame.Free()
 	d.packet.Free()
+	if d.newest != nil {
+		d.newest.Free()
+		d.newest = nil
+	}
 	if d.raw != nil {
 		d.raw.Free()
 		d.raw = nil

@@ -21,6 +21,8 @@ type Demuxer struct {
 	ctx    *astiav.CodecContext
 	packet *astiav.Packet
 	pic    Picture
+	newest *astiav.Frame // as Decoder.newest
+	held   bool          // newest has a picture
 	stream *astiav.Stream
 	tick   float64 // nanoseconds a unit of the track's time base
 	start  int64   // time stamp that counts as 0, in units of the time base
@@ -133,6 +135,9 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 	if m.pic.track.sideways() {
 		m.width, m.height = m.height, m.width
 	}
+	if par.CodecID() == astiav.CodecIDVp9 {
+		m.newest = astiav.AllocFrame()
+	}
 	m.stream = s
 	m.tick = s.TimeBase().Float64() * float64(time.Second)
 	m.start = NoPTS
@@ -175,12 +180,17 @@ func (m *Demuxer) Next() (*Picture, error) {
 	for {
 		err := m.ctx.ReceiveFrame(m.pic.frame)
 		switch {
+		case err == nil && m.newest != nil:
+			m.newest.Unref()
+			m.newest.MoveRef(m.pic.frame)
+			m.held = true
+			continue
 		case err == nil:
-			if err := m.pic.fill(m.format.GuessSampleAspectRatio(m.stream, m.pic.frame)); err != nil {
-				return nil, fmt.Errorf("codec: %s: %w", m.path, err)
-			}
-			m.setPTS()
-			return &m.pic, nil
+			return m.show()
+		case m.held && (errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof)):
+			m.pic.frame.MoveRef(m.newest)
+			m.held = false
+			return m.show()
 		case errors.Is(err, astiav.ErrEof):
 			return nil, io.EOF
 		case !errors.Is(err, astiav.ErrEagain):
@@ -190,6 +200,15 @@ func (m *Demuxer) Next() (*Picture, error) {
 			return nil, err
 		}
 	}
+}
+
+// show returns the picture in m.pic's frame.
+func (m *Demuxer) show() (*Picture, error) {
+	if err := m.pic.fill(m.format.GuessSampleAspectRatio(m.stream, m.pic.frame)); err != nil {
+		return nil, fmt.Errorf("codec: %s: %w", m.path, err)
+	}
+	m.setPTS()
+	return &m.pic, nil
 }
 
 // feed sends the decoder one packet of the track, or the end.
@@ -242,6 +261,10 @@ func (m *Demuxer) Close() {
 	if m.ctx != nil {
 		m.pic.scale.close()
 		m.pic.frame.Free()
+		if m.newest != nil {
+			m.newest.Free()
+			m.newest = nil
+		}
 		m.ctx.Free()
 		m.ctx = nil
 	}

@@ -83,9 +83,11 @@ func checkAnnounced(id ID, au []byte) error {
 			check(int(binary.LittleEndian.Uint16(au[6:])&scaleBits), int(binary.LittleEndian.Uint16(au[8:])&scaleBits))
 		}
 	case VP9:
-		var h vp9.Header
-		if h.Unmarshal(au) == nil && h.FrameSize != nil {
-			check(h.Width(), h.Height())
+		for _, f := range VP9Frames(au) {
+			var h vp9.Header
+			if h.Unmarshal(f) == nil && h.FrameSize != nil {
+				check(h.Width(), h.Height())
+			}
 		}
 	case AV1:
 		eachOBU(au, func(obu []byte) {
