@@ -246,7 +246,10 @@ func (w *publishWorld) leave(ctx context.Context) error {
 const preferCodec = `
 const add = RTCPeerConnection.prototype.addTransceiver;
 RTCPeerConnection.prototype.addTransceiver = function (...args) {
-  if (%[2]q) args[1] = { ...args[1], sendEncodings: [{ scalabilityMode: %[2]q }] };
+  if (%[2]q) {
+    args[1] = { ...args[1], sendEncodings: [{ scalabilityMode: %[2]q }] };
+    delete MediaStreamTrack.prototype.contentHint; // Chromium encodes no details in layers
+  }
   const t = add.apply(this, args);
   t.setCodecPreferences(RTCRtpSender.getCapabilities("video").codecs.filter((c) => c.mimeType === "video/%[1]s"));
   return t;
