@@ -43,6 +43,7 @@ const (
 	mochi    = "github.com/mochi-mqtt/server/v2"
 	nats     = "github.com/nats-io"
 	ipv4     = "golang.org/x/net/ipv4"
+	charsets = "golang.org/x/net/html/charset"
 	paho     = "github.com/eclipse/paho.golang"
 	pflag    = "github.com/spf13/pflag"
 	pion     = "github.com/pion"
@@ -117,7 +118,7 @@ var plan = map[string]room{
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
 	"internal/buffers":        {without: numbersOnly},
 	"internal/cores":          {without: numbersOnly},
-	"internal/dataset":        {internal: []string{"annotation", "bus", "bus/segdv1", "ingest/codec", "internal/draw", "internal/files", "internal/record", "mask"}, modules: []string{protobuf, yaml}},
+	"internal/dataset":        {internal: []string{"annotation", "bus", "bus/segdv1", "ingest/codec", "internal/draw", "internal/files", "internal/record", "mask"}, modules: []string{charsets, protobuf, yaml}},
 	"internal/draw":           {internal: []string{"bus/segdv1", "mask"}},
 	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/measure/crowd", "internal/pause", "internal/resident"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}, tests: []string{"internal/cli/clitest", "internal/waitfor"}},
 	"internal/measure/crowd":  {internal: []string{"ingest/codec", "mask"}, tests: []string{"demo", "features", "features/dnn"}},

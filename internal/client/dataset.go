@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -122,40 +121,30 @@ func importCommand(std cli.Streams) *cobra.Command {
 }
 
 // find returns the picture that is meant.
-func (f importFlags) find(ctx context.Context, camera, file string) (c dataset.Marked, err error) {
-	data, err := files.Read(ctx, file, files.Dataset)
+func (f importFlags) find(ctx context.Context, camera, file string) (*dataset.Marked, error) {
+	from, err := files.Open(file, files.Dataset)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	pictures, others, err := dataset.Parse(data)
-	if err != nil {
-		return c, err
+	defer from.Close()
+	return dataset.Find(ctx, from, camera, f.picture)
+}
+
+// annotationOf makes an annotation, and says which marks are left out.
+func annotationOf(std cli.Streams, c *dataset.Marked, most uint32, known map[uint32]bool) (*annotation.Annotation, error) {
+	a, left, err := c.Annotation(most, known)
+	for _, fault := range left.Faults {
+		fmt.Fprintln(std.Err, cli.Printable(fmt.Sprintf("%s: left out: %v", c.File, fault)))
 	}
-	var cameras []string
-	found := false
-	for _, p := range pictures {
-		cameras = append(cameras, p.Camera)
-		if p.Camera == camera && (f.picture == "" || f.picture == p.File) && (!found || c.Before(p)) {
-			c, found = p, true
-		}
+	if n := left.Count - len(left.Faults); n > 0 {
+		fmt.Fprintf(std.Err, "%s: left out: %d more\n", c.File, n)
 	}
-	slices.Sort(cameras)
-	switch cameras = slices.Compact(cameras); {
-	case found:
-		return c, nil
-	case slices.Contains(cameras, camera):
-		return c, fmt.Errorf("nothing is marked on a picture %s; accepted: one of the file", f.picture)
-	case len(cameras) > 0:
-		return c, fmt.Errorf("its pictures are of camera %s; accepted: those of %s", strings.Join(cameras, ", "), camera)
-	case len(others) > 0:
-		return c, fmt.Errorf("it has pictures such as %q; accepted: those of segd record, such as %s-1795294724651-000001234.jpg", others[0], camera)
-	}
-	return c, errors.New("nothing is marked on any picture in it")
+	return a, err
 }
 
 // write writes the annotation with its picture.
-func (f importFlags) write(ctx context.Context, std cli.Streams, c dataset.Marked) error {
-	a, err := c.Annotation(annotation.MaxID, nil)
+func (f importFlags) write(ctx context.Context, std cli.Streams, c *dataset.Marked) error {
+	a, err := annotationOf(std, c, annotation.MaxID, nil)
 	if err == nil {
 		a.Picture, err = files.Read(ctx, filepath.Join(f.pictures, c.File), files.Picture)
 	}
@@ -177,7 +166,7 @@ func (f importFlags) write(ctx context.Context, std cli.Streams, c dataset.Marke
 }
 
 // sendMarked has a running segd take what was marked, if it is the same that took the picture.
-func sendMarked(ctx context.Context, std cli.Streams, to target, c dataset.Marked) error {
+func sendMarked(ctx context.Context, std cli.Streams, to target, c *dataset.Marked) error {
 	const instead = "--save writes it for the configuration"
 	state, err := to.camera(c.Camera).State(ctx)
 	if err != nil {
@@ -194,7 +183,7 @@ func sendMarked(ctx context.Context, std cli.Streams, to target, c dataset.Marke
 	for _, o := range list.GetObjects() {
 		known[o.GetId()] = true
 	}
-	a, err := c.Annotation(^uint32(0), known)
+	a, err := annotationOf(std, c, ^uint32(0), known)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("import: %w", err))
 	}

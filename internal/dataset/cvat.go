@@ -54,12 +54,6 @@ type (
 		Top        string          `xml:"top,attr,omitempty"`
 		Width      string          `xml:"width,attr,omitempty"`
 		Height     string          `xml:"height,attr,omitempty"`
-		Points     string          `xml:"points,attr,omitempty"`
-		XTL        string          `xml:"xtl,attr,omitempty"`
-		YTL        string          `xml:"ytl,attr,omitempty"`
-		XBR        string          `xml:"xbr,attr,omitempty"`
-		YBR        string          `xml:"ybr,attr,omitempty"`
-		Rotation   string          `xml:"rotation,attr,omitempty"`
 		ZOrder     string          `xml:"z_order,attr,omitempty"`
 		Attributes []cvatAttribute `xml:"attribute"`
 	}

@@ -1,77 +1,264 @@
 package dataset
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/json"
-	"encoding/xml"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/mask"
 )
 
-// Marked is a picture of a recording, and what somebody marked on it elsewhere.
+// What a file may make segd keep: it is read piece by piece, and may itself be of any size.
+const (
+	maxItem     = 2 << 20 // bytes of one element of XML without those inside, or of one entry of a list in JSON
+	maxDepth    = 100     // elements or lists inside one another
+	maxPictures = 200_000 // of one camera, in COCO's
+	maxClasses  = 10_000  // in COCO's
+	maxRuns     = 100_000 // of one mask: twenty in each row of the highest picture
+	maxNamed    = 10      // marks that are left out, or other cameras, that are named
+)
+
+// Marked is a picture of a recording, and what was marked on it elsewhere.
 type Marked struct {
 	Camera          string
 	Epoch, Sequence uint64
 	File            string // the picture's, without folders
 	Width, Height   int
 
-	shapes func() ([]annotation.Object, error)
+	objects []layer
+	left    LeftOut
+	fault   error // of all of it
+}
+
+// LeftOut are marks of a picture that nothing can be made of.
+type LeftOut struct {
+	Count  int
+	Faults []error // of the first ones
+}
+
+func (l *LeftOut) add(where string, err error) {
+	if l.Count++; l.Count <= maxNamed {
+		l.Faults = append(l.Faults, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+// layer is an object, how far up it is, and which mark of the file it is.
+type layer struct {
+	annotation.Object
+	z     int
+	where string
 }
 
 // Before tells whether c was taken before o, of the same camera.
-func (c Marked) Before(o Marked) bool {
+func (c *Marked) Before(o *Marked) bool {
 	return name{"", c.Epoch, c.Sequence}.compare(name{"", o.Epoch, o.Sequence}) < 0
 }
 
-// Parse reads a file of CVAT's ("CVAT for images 1.1", annotations.xml) or COCO's (instances, JSON), and returns
-// the pictures in it that have marks and are of a recording, and the names of others.
-func Parse(data []byte) (pictures []Marked, others []string, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	switch text := bytes.TrimLeft(data, " \t\r\n"); {
-	case bytes.HasPrefix(text, []byte("<")):
-		return parseCVAT(data)
-	case bytes.HasPrefix(text, []byte("{")):
-		return parseCOCO(data)
-	case bytes.HasPrefix(text, []byte("PK")):
-		return nil, nil, errors.New("a ZIP archive; accepted: the annotations.xml or instances_….json that it holds")
+// Find reads a file of CVAT's ("CVAT for images 1.1", annotations.xml) or COCO's (instances, JSON), and returns the
+// newest picture in it that is of a camera's recording and has marks, or the one of that name if it is not "".
+func Find(ctx context.Context, file io.ReadSeeker, camera, picture string) (*Marked, error) {
+	s := &search{ctx: ctx, file: file, camera: camera, picture: picture}
+	begin := bufio.NewReader(s.source())
+	if mark, _ := begin.Peek(3); string(mark) == "\ufeff" {
+		s.begin = 3
+		_, _ = begin.Discard(3)
 	}
-	return nil, nil, fmt.Errorf("it begins with %.20q; accepted: XML (CVAT for images 1.1) or JSON (COCO)", data)
-}
-
-// markedOn is a picture by its file's name.
-func markedOn(file string, width, height int, shapes func() ([]annotation.Object, error)) (c Marked, ok bool) {
-	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
-	n, _, ok := parseName(base)
-	return Marked{n.camera, n.epoch, n.sequence, base, width, height, shapes}, ok
-}
-
-// Annotation is what is marked as an annotation of the picture's size. Objects keep segd's numbers if no larger
-// than most, and are not given another name if they are in known, by these numbers; others get numbers of their own.
-func (c Marked) Annotation(most uint32, known map[uint32]bool) (*annotation.Annotation, error) {
-	err := codec.CheckSize(c.Width, c.Height) // before there is memory for masks of that
-	var objects []annotation.Object
-	if err == nil {
-		objects, err = c.shapes()
+	text := make([]byte, 0, 20)
+	for len(text) < cap(text) {
+		c, err := begin.ReadByte()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err != nil {
+			break
+		}
+		if len(text) > 0 || !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)) {
+			text = append(text, c)
+		}
+	}
+	var err error
+	switch {
+	case bytes.HasPrefix(text, []byte("<")):
+		err = s.readCVAT()
+	case bytes.HasPrefix(text, []byte("{")):
+		err = s.readCOCO()
+	case bytes.HasPrefix(text, []byte("PK")):
+		err = errors.New("a ZIP archive; accepted: the annotations.xml or instances_….json that it holds")
+	default:
+		err = fmt.Errorf("it begins with %q; accepted: XML (CVAT for images 1.1) or JSON (COCO)", text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, err
 	}
+	return s.found()
+}
+
+// search looks for a picture.
+type search struct {
+	ctx             context.Context
+	file            io.ReadSeeker
+	begin           int64 // of the text in file
+	camera, picture string
+
+	best    *Marked  // the newest so far that has marks
+	cameras []string // of pictures that there are
+	other   string   // a picture that is of no recording
+}
+
+// source reads a file from its begin while ctx lasts, and no more than maxItem from one call of next to another.
+type source struct {
+	s    *search
+	left int64
+}
+
+// source begins to read the file.
+func (s *search) source() *source {
+	if _, err := s.file.Seek(s.begin, io.SeekStart); err != nil {
+		return &source{s: s} // which reads nothing
+	}
+	return &source{s, maxItem}
+}
+
+func (r *source) next() { r.left = maxItem }
+
+func (r *source) Read(p []byte) (int, error) {
+	if err := r.s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if r.left <= 0 {
+		return 0, fmt.Errorf("an element of more than %d bytes; accepted: as many", maxItem)
+	}
+	n, err := r.s.file.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	return n, err
+}
+
+// named is a picture by its file's name; nil: it is not looked for.
+func (s *search) named(file string, width, height int) *Marked {
+	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
+	n, _, ok := parseName(base)
+	if !ok {
+		s.other = file
+		return nil
+	}
+	if !slices.Contains(s.cameras, n.camera) && (n.camera == s.camera || len(s.cameras) < maxNamed) {
+		s.cameras = append(s.cameras, n.camera)
+	}
+	if n.camera != s.camera || s.picture != "" && s.picture != base {
+		return nil
+	}
+	return &Marked{Camera: n.camera, Epoch: n.epoch, Sequence: n.sequence, File: base, Width: width, Height: height}
+}
+
+// mark takes what is marked on a picture, if that is the newest so far: read makes an object of it, and where names it.
+func (s *search) mark(on *Marked, where func() string, read func(o *layer, width, height int) error) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if s.best == nil || s.best.Before(on) {
+		s.best = on
+		if err := codec.CheckSize(on.Width, on.Height); err != nil { // before there is memory for masks of that
+			on.fault = err
+		}
+	}
+	if s.best.File != on.File || s.best.fault != nil {
+		return nil
+	}
+	on = s.best
+	var o layer
+	err := read(&o, on.Width, on.Height)
+	if err == nil {
+		err = on.check(o.Object)
+	}
+	if s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	switch {
+	case err != nil:
+		on.left.add(where(), err)
+	case len(on.objects) == annotation.MaxFollowed:
+		on.fault = fmt.Errorf("more than %d objects; accepted: as many", annotation.MaxFollowed)
+	default:
+		o.where = where()
+		on.objects = append(on.objects, o)
+	}
+	return nil
+}
+
+// check tells what is wrong with an object by itself, but for its label.
+func (c *Marked) check(o annotation.Object) error {
+	if o.Polygon == nil && o.Box == nil {
+		return errNothing
+	}
+	o.ID, o.Label = 1, ""
+	a := annotation.Annotation{Width: c.Width, Height: c.Height, Objects: []annotation.Object{o}}
+	if err := a.Validate(); err != nil {
+		if fault, ok := errors.AsType[*annotation.Fault](err); ok {
+			return fmt.Errorf("%s: %s", strings.TrimPrefix(fault.Field, "objects[0]."), fault.Detail)
+		}
+		return err
+	}
+	pixels := 0
+	a.Inside(0, func(int) { pixels++ })
+	if pixels == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+var errNothing = errors.New("it marks no pixel of the picture")
+
+// found is the picture that was looked for.
+func (s *search) found() (*Marked, error) {
+	slices.Sort(s.cameras)
+	switch {
+	case s.best != nil:
+		return s.best, nil
+	case slices.Contains(s.cameras, s.camera) && s.picture != "":
+		return nil, fmt.Errorf("nothing is marked on a picture %s; accepted: one of the file", s.picture)
+	case len(s.cameras) > 0 && !slices.Contains(s.cameras, s.camera):
+		return nil, fmt.Errorf("its pictures are of camera %s; accepted: those of %s", strings.Join(s.cameras, ", "), s.camera)
+	case len(s.cameras) == 0 && s.other != "":
+		return nil, fmt.Errorf("it has pictures such as %.100q; accepted: those of segd record, such as %s-1795294724651-000001234.jpg", s.other, s.camera)
+	}
+	return nil, errors.New("nothing is marked on any picture in it")
+}
+
+// Annotation is what is marked as an annotation of the picture's size, what is further up later. Objects keep segd's
+// numbers if no larger than most, and are not given another name if they are in known, by these numbers; others get
+// numbers of their own.
+func (c *Marked) Annotation(most uint32, known map[uint32]bool) (*annotation.Annotation, LeftOut, error) {
+	if c.fault != nil {
+		return nil, c.left, fmt.Errorf("%s: %w", c.File, c.fault)
+	}
+	slices.SortStableFunc(c.objects, func(a, b layer) int { return a.z - b.z })
+	left := LeftOut{c.left.Count, slices.Clone(c.left.Faults)}
+	var objects []annotation.Object
 	taken := map[uint32]bool{}
-	for i, o := range objects {
+	for _, o := range c.objects {
 		if taken[o.ID] || o.ID > most {
-			objects[i].ID = 0
+			o.ID = 0
 		}
-		if taken[objects[i].ID] = true; known[objects[i].ID] {
-			objects[i].Label = ""
+		if known[o.ID] {
+			o.Label = ""
 		}
+		if err := annotation.CheckLabel("label", o.Label); err != nil {
+			left.add(o.where, err)
+			continue
+		}
+		taken[o.ID] = true
+		objects = append(objects, o.Object)
+	}
+	if len(objects) == 0 {
+		return nil, left, fmt.Errorf("%s: nothing can be made of what is marked on it", c.File)
 	}
 	next := uint32(1)
 	for i := range objects {
@@ -83,235 +270,13 @@ func (c Marked) Annotation(most uint32, known map[uint32]bool) (*annotation.Anno
 	}
 	a := &annotation.Annotation{Width: c.Width, Height: c.Height, Objects: objects}
 	if err := a.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
+		return nil, left, fmt.Errorf("%s: %w", c.File, err)
 	}
-	return a, nil
+	return a, left, nil
 }
 
 // objectID is segd's number of an object by an attribute's value; 0: none.
 func objectID(value string) uint32 {
 	id, _ := strconv.ParseUint(strings.TrimSpace(value), 10, 32)
 	return uint32(id)
-}
-
-func parseCVAT(data []byte) (pictures []Marked, others []string, err error) {
-	dec := xml.NewDecoder(bytes.NewReader(data))
-	for {
-		token, err := dec.Token()
-		line, _ := dec.InputPos()
-		switch start, _ := token.(xml.StartElement); {
-		case errors.Is(err, io.EOF):
-			return pictures, others, nil
-		case err != nil:
-			return nil, nil, err
-		case start.Name.Local == "track":
-			return nil, nil, fmt.Errorf("line %d: a track; accepted: pictures, as of the export \"CVAT for images 1.1\"", line)
-		case start.Name.Local == "image":
-			var img cvatImage
-			if err := dec.DecodeElement(&img, &start); err != nil {
-				return nil, nil, err
-			}
-			c, ok := markedOn(img.Name, img.Width, img.Height, func() ([]annotation.Object, error) { return img.objects(line) })
-			if !ok {
-				others = append(others, img.Name)
-			} else if len(img.Shapes) > 0 {
-				pictures = append(pictures, c)
-			}
-		}
-	}
-}
-
-// objects are the shapes of an image, which begins at a line.
-func (img cvatImage) objects(line int) (objects []annotation.Object, err error) {
-	for i, s := range img.Shapes {
-		o := annotation.Object{Label: s.Label}
-		for _, a := range s.Attributes {
-			if a.Name == attrObject {
-				o.ID = objectID(a.Value)
-			}
-		}
-		if err := s.mark(&o, img.Width, img.Height); err != nil {
-			return nil, fmt.Errorf("image of line %d, shape %d, a %s: %w", line, i+1, s.XMLName.Local, err)
-		}
-		objects = append(objects, o)
-	}
-	return objects, nil
-}
-
-// mark gives o the place that the shape marks in a picture of that size.
-func (s cvatShape) mark(o *annotation.Object, width, height int) (err error) {
-	switch s.XMLName.Local {
-	case "mask":
-		box, err := numbers("left, top, width and height", s.Left+","+s.Top+","+s.Width+","+s.Height, strconv.Atoi)
-		if err != nil {
-			return err
-		}
-		left, top, w, h := box[0], box[1], box[2], box[3]
-		if left < 0 || top < 0 || w < 1 || h < 1 || w > width || h > height || left > width-w || top > height-h {
-			return fmt.Errorf("%d×%d at (%d,%d); accepted: inside the picture of %d×%d", w, h, left, top, width, height)
-		}
-		runs, err := numbers("rle", s.RLE, strconv.Atoi)
-		if err != nil {
-			return err
-		}
-		bits, at := make([]uint8, w*h), 0
-		for i, run := range runs {
-			if run < 0 || run > len(bits)-at {
-				return fmt.Errorf("rle: run %d is %d; accepted: 0 to %d, the pixels that are left", i+1, run, len(bits)-at)
-			}
-			for range run {
-				bits[at] = uint8(i % 2)
-				at++
-			}
-		}
-		o.Polygon = annotation.Outline(bits, w, h)
-		for i := range o.Polygon {
-			o.Polygon[i][0] += float64(left)
-			o.Polygon[i][1] += float64(top)
-		}
-		return nil
-	case "polygon":
-		values, err := numbers("points", strings.ReplaceAll(s.Points, ";", ","), float)
-		if err == nil {
-			o.Polygon, err = points(values)
-		}
-		return err
-	case "box":
-		if s.Rotation != "" {
-			return errors.New("it is turned; accepted: an upright box, a polygon or a mask")
-		}
-		o.Box, err = numbers("xtl, ytl, xbr and ybr", s.XTL+","+s.YTL+","+s.XBR+","+s.YBR, float)
-		return err
-	}
-	return errors.New("accepted: mask, polygon and box")
-}
-
-func float(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
-
-// numbers reads what has commas between.
-func numbers[T any](what, text string, parse func(string) (T, error)) (list []T, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := parse(strings.TrimSpace(part))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %.20q; accepted: numbers", what, part)
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-// points pairs numbers, x and y.
-func points(values []float64) (list []annotation.Point, err error) {
-	if len(values)%2 != 0 {
-		return nil, fmt.Errorf("points: %d numbers; accepted: pairs of x and y", len(values))
-	}
-	for ; len(values) >= 2; values = values[2:] {
-		list = append(list, annotation.Point{values[0], values[1]})
-	}
-	return list, nil
-}
-
-func parseCOCO(data []byte) (pictures []Marked, others []string, err error) {
-	type annotated struct {
-		Image        int                        `json:"image_id"`
-		Category     int                        `json:"category_id"`
-		Segmentation json.RawMessage            `json:"segmentation"`
-		Box          []float64                  `json:"bbox"`
-		Attributes   map[string]json.RawMessage `json:"attributes"`
-	}
-	var f struct {
-		Images []struct {
-			ID            int    `json:"id"`
-			File          string `json:"file_name"`
-			Width, Height int
-		} `json:"images"`
-		Annotations []annotated    `json:"annotations"`
-		Categories  []cocoCategory `json:"categories"`
-	}
-	if err := json.Unmarshal(data, &f); err != nil {
-		var at int64
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			at = syntax.Offset
-		} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			at = kind.Offset
-		}
-		return nil, nil, fmt.Errorf("line %d: %w", 1+bytes.Count(data[:at], []byte("\n")), err)
-	}
-	labels, of := map[int]string{}, map[int][]annotated{}
-	for _, c := range f.Categories {
-		labels[c.ID] = c.Name
-	}
-	for _, a := range f.Annotations {
-		of[a.Image] = append(of[a.Image], a)
-	}
-	for _, img := range f.Images {
-		c, ok := markedOn(img.File, img.Width, img.Height, func() (objects []annotation.Object, err error) {
-			for i, a := range of[img.ID] {
-				o := annotation.Object{Label: labels[a.Category], ID: objectID(strings.Trim(string(a.Attributes[attrObject]), `"`))}
-				if err := cocoMark(&o, a.Segmentation, a.Box, img.Width, img.Height); err != nil {
-					return nil, fmt.Errorf("annotation %d of it: %w", i+1, err)
-				}
-				objects = append(objects, o)
-			}
-			return objects, nil
-		})
-		if !ok {
-			others = append(others, img.File)
-		} else if len(of[img.ID]) > 0 {
-			pictures = append(pictures, c)
-		}
-	}
-	return pictures, others, nil
-}
-
-// cocoMark gives o the place of a segmentation: polygons, run lengths, or none and the box.
-func cocoMark(o *annotation.Object, segmentation json.RawMessage, box []float64, width, height int) error {
-	var polygons [][]float64
-	var rle struct {
-		Size   [2]int
-		Counts json.RawMessage
-	}
-	switch {
-	case bytes.HasPrefix(segmentation, []byte("{")):
-		if err := json.Unmarshal(segmentation, &rle); err != nil {
-			return fmt.Errorf("segmentation: %w", err)
-		}
-		m, err := cocoCounts(rle.Counts, width, height)
-		if err != nil || rle.Size != [2]int{height, width} {
-			return errors.Join(err, fmt.Errorf("segmentation of %d×%d; accepted: run lengths of the picture's %d×%d", rle.Size[1], rle.Size[0], width, height))
-		}
-		o.Polygon = annotation.Outline(m.Decode(nil), width, height)
-		return nil
-	case len(segmentation) > 0:
-		if err := json.Unmarshal(segmentation, &polygons); err != nil {
-			return fmt.Errorf("segmentation: %w", err)
-		}
-	}
-	for _, p := range polygons {
-		if len(o.Polygon)+len(p)/2 > annotation.MaxPoints {
-			return fmt.Errorf("segmentation: more than %d points; accepted: as many", annotation.MaxPoints)
-		}
-		list, err := points(p)
-		if err != nil {
-			return fmt.Errorf("segmentation: %w", err)
-		}
-		o.Polygon, _ = join(o.Polygon, list)
-	}
-	if len(polygons) == 0 && len(box) == 4 {
-		o.Box = []float64{box[0], box[1], box[0] + box[2], box[1] + box[3]}
-	}
-	return nil
-}
-
-// cocoCounts are run lengths, compressed or not.
-func cocoCounts(counts json.RawMessage, width, height int) (m mask.RLE, err error) {
-	var text string
-	if json.Unmarshal(counts, &text) == nil {
-		return mask.Parse(text, width, height)
-	}
-	m = mask.RLE{Width: width, Height: height}
-	if err := json.Unmarshal(counts, &m.Counts); err != nil {
-		return m, fmt.Errorf("counts: %w", err)
-	}
-	return mask.Parse(m.String(), width, height) // which says what is wrong with them
 }

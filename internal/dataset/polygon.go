@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"fmt"
 	"image"
 	"math"
 	"slices"
@@ -19,12 +20,7 @@ const inset = 0.01
 // that there are, as Ultralytics joins COCO's (merge_multi_segment); one is left out if the intersection over union with the
 // mask is better without it, since those who fill by points fill the line too.
 func polygon(r mask.RLE) (joined []annotation.Point) {
-	box := r.Box()
-	bits := r.Decode(nil)
-	small := make([]uint8, 0, box.Dx()*box.Dy())
-	for y := box.Min.Y; y < box.Max.Y; y++ {
-		small = append(small, bits[y*r.Width+box.Min.X:y*r.Width+box.Max.X]...)
-	}
+	box, small := cut(r)
 	shown, union := 0.0, float64(r.Area())
 	for _, loop := range annotation.Loops(small, box.Dx(), box.Dy()) {
 		part := inside(loop, box.Min)
@@ -75,4 +71,76 @@ func area(loop []annotation.Point) float64 {
 		twice += p[0]*q[1] - q[0]*p[1]
 	}
 	return twice / 2
+}
+
+// cut is the part of a mask that its box holds.
+func cut(r mask.RLE) (box image.Rectangle, bits []uint8) {
+	box = r.Box()
+	all := r.Decode(nil)
+	bits = make([]uint8, 0, box.Dx()*box.Dy())
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		bits = append(bits, all[y*r.Width+box.Min.X:y*r.Width+box.Max.X]...)
+	}
+	return box, bits
+}
+
+// outline is annotation.Outline of a mask.
+func outline(r mask.RLE) []annotation.Point {
+	box, bits := cut(r)
+	points := annotation.Outline(bits, box.Dx(), box.Dy())
+	for i := range points {
+		points[i][0] += float64(box.Min.X)
+		points[i][1] += float64(box.Min.Y)
+	}
+	return points
+}
+
+// points pairs numbers, x and y, and leaves out what is outside a picture of that size.
+func points(values []float64, width, height int) (list []annotation.Point, err error) {
+	if len(values)%2 != 0 {
+		return nil, fmt.Errorf("points: %d numbers; accepted: pairs of x and y", len(values))
+	}
+	for ; len(values) >= 2; values = values[2:] {
+		list = append(list, annotation.Point{values[0], values[1]})
+	}
+	return within(list, width, height), nil
+}
+
+// within returns the part of an outline that is in a picture of that size. It is filled by the even-odd rule, so that it
+// may go along the picture's sides there and back.
+func within(outline []annotation.Point, width, height int) []annotation.Point {
+	for _, side := range []struct {
+		axis     int
+		at, sign float64
+	}{{0, 0, 1}, {0, float64(width), -1}, {1, 0, 1}, {1, float64(height), -1}} {
+		inside := func(p annotation.Point) bool { return side.sign*(p[side.axis]-side.at) >= 0 }
+		if !slices.ContainsFunc(outline, func(p annotation.Point) bool { return !inside(p) }) {
+			continue
+		}
+		var kept []annotation.Point
+		last := outline[len(outline)-1]
+		for _, p := range outline {
+			if inside(last) != inside(p) {
+				across := p
+				across[side.axis] = side.at
+				along := 1 - side.axis
+				across[along] += (last[along] - p[along]) * (side.at - p[side.axis]) / (last[side.axis] - p[side.axis])
+				kept = append(kept, across)
+			}
+			if inside(p) {
+				kept = append(kept, p)
+			}
+			last = p
+		}
+		outline = kept
+	}
+	return outline
+}
+
+// boxWithin returns the part of a box, its left, top, right and bottom, that is in a picture of that size.
+func boxWithin(box []float64, width, height int) []float64 {
+	for i, most := range []int{width, height, width, height} {
+		box[i] = min(max(box[i], 0), float64(most))
+	}
+	return box
 }
