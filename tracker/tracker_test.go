@@ -213,6 +213,24 @@ func TestScribblesGrowToTheObject(t *testing.T) {
 	}
 }
 
+// One stroke is enough, where nothing else is marked: what is far from it, or unlike it, is something else. What comes in the
+// next frames is what was marked.
+func TestOneStroke(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(6) {
+		s, truth := film(t, i, disc{50 + 2*float64(i), 60, 20, red}, disc{135, 40, 12, red}, disc{120, 95, 15, blue})
+		var a *annotation.Annotation
+		if i == 0 {
+			a = empty()
+			a.Objects = []annotation.Object{{ID: 1, Scribbles: stroke(5, annotation.Point{42, 58}, annotation.Point{58, 62})}}
+		}
+		o := step(t, tr, s, a).Objects[0]
+		if j := iou(o.Mask, truth[0]); j < 0.8 || o.Score < 0.6 {
+			t.Errorf("frame %d: IoU %.2f with what the stroke is on, %d pixels, score %.2f; want above 0.8 and 0.6", i, j, o.Area, o.Score)
+		}
+	}
+}
+
 func TestScribblesStayWithTheirObject(t *testing.T) {
 	tr := newTracker(t, Config{})
 	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{135, 40, 12, red})

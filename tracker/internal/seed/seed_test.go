@@ -141,6 +141,18 @@ func TestStrokesGrow(t *testing.T) {
 	}
 }
 
+// Strokes on nothing else are not needed. What is beyond reach of the strokes is not the object, however like it.
+func TestOneStroke(t *testing.T) {
+	object := rect{3, 3, 6, 6}
+	p := scene(t, object, rect{12, 3, 15, 6})
+	s := apply(t, p, nil, 2, &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Scribbles: stroke(4, 4.5, 5, 4.5)}}}, Object{Label: 1, Defined: true})
+	for i, l := range s.y {
+		if (l == 1) != object.has(i) || (s.b.Q[2*i+1] > 0.5) != object.has(i) || i%cols >= 10 && s.b.Q[2*i+1] != 0 {
+			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
+		}
+	}
+}
+
 func TestBoxFindsTheObject(t *testing.T) {
 	object := rect{4, 3, 10, 8}
 	p := scene(t, object)

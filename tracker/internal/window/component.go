@@ -156,7 +156,8 @@ func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
 }
 
 // price writes c's R×labels discrete energies to u, by what q believes: ω·(1 − q), what its edges to others cost that are none of its
-// objects, and +Inf for what the marks rule out. Without omega all weigh 1.
+// objects, and +Inf for what the marks rule out, as they do where q leaves nothing to an object that begins with them. Without
+// omega all weigh 1.
 func (c *part) price(u, q, omega []float64, f *Frame) {
 	labels := c.labels()
 	for r, i := range c.rows {
@@ -170,7 +171,7 @@ func (c *part) price(u, q, omega []float64, f *Frame) {
 			if k > 0 {
 				u[at] += c.outward[r]
 			}
-			if c.forbids(f, i, k) {
+			if c.forbids(f, i, k) || k > 0 && q[at] == 0 && slices.Contains(f.Marks.Begun, c.objects[k-1]) {
 				u[at] = math.Inf(1)
 			}
 		}

@@ -728,6 +728,26 @@ func TestMarksOfOthers(t *testing.T) {
 	}
 }
 
+// An object that begins with marks is nothing of what they leave it no probability of.
+func TestBegunObjectsKeepToTheirMarks(t *testing.T) {
+	f := two(t, 1)[0]
+	f.Belief.Q[3*3+1], f.Belief.Q[3*4+1] = 0, 0.1
+	c := partOf(t, f, 3, 1)
+	for _, begun := range [][]int32{nil, {1}} {
+		f.Marks.Begun = begun
+		u, q := make([]float64, 2*len(c.rows)), make([]float64, 2*len(c.rows))
+		for r, i := range c.rows {
+			c.believe(q[2*r:][:2], f, i, 3)
+		}
+		c.price(u, q, nil, f)
+		for i, want := range map[int32]bool{3: begun != nil, 4: false} {
+			if r := slices.Index(c.rows, i); math.IsInf(u[2*r+1], 1) != want || math.IsInf(u[2*r], 1) {
+				t.Errorf("begun %v: superpixel %d costs %v", begun, i, u[2*r:][:2])
+			}
+		}
+	}
+}
+
 // A part that is not used is kept for a while, and then its memory is the next one's, of any frame. One that has far more
 // than is needed begins anew.
 func TestPartsAreGivenBack(t *testing.T) {
