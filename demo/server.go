@@ -17,6 +17,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
+
+	"github.com/segd/segd/internal/rtspguard"
 )
 
 // Path is the path of the stream in the server's URL.
@@ -104,6 +106,13 @@ func (s *Server) Start() error {
 			pc := udp[0]
 			udp = udp[1:]
 			return pc, nil
+		},
+		Listen: func(network, addr string) (net.Listener, error) {
+			l, err := net.Listen(network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return rtspguard.Listen(l), nil
 		},
 	}
 	if err := s.rtsp.Start(); err != nil {
@@ -243,6 +252,7 @@ func (h *handler) find(conn *gortsplib.ServerConn, req *base.Request, path strin
 	if !h.authorised(conn, req) {
 		return &base.Response{StatusCode: base.StatusUnauthorized}, nil, liberrors.ErrServerAuth{}
 	}
+	conn.NetConn().(*rtspguard.Conn).Trust()
 	if "/"+strings.Trim(path, "/") != Path {
 		return &base.Response{StatusCode: base.StatusNotFound}, nil, nil
 	}

@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -264,5 +265,22 @@ func TestStop(t *testing.T) {
 	}
 	if again := s.Stop(); again != sent || len(samples) > 0 {
 		t.Errorf("%d sent, later %d; %d too many came", sent, again, len(samples))
+	}
+}
+
+// What is not RTSP does not come to gortsplib, which would panic on a byte too many after a handshake.
+func TestNoTunnels(t *testing.T) {
+	s := newServer(t, Config{}, 0, 4)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL(), "rtsp://"), Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Protocol: rtsp.onvif.org\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\nX"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
+		t.Errorf("it is answered %q", answer)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
+	"github.com/segd/segd/internal/rtspguard"
 )
 
 const (
@@ -31,14 +32,9 @@ const (
 	writeBuffer = 256 << 10
 	// writeTimeout is for how long a viewer may read nothing.
 	writeTimeout = 10 * time.Second
-	// maxConns bounds the connections. One client has maxStrange without a password at most and maxTrusted others, and firstWord
-	// is for how long one may say nothing.
-	maxConns   = 256
-	maxStrange = 64
-	maxTrusted = 128
-	firstWord  = 10 * time.Second
-	// acceptPause is how long nobody is let in when there are too many open files.
-	acceptPause = 100 * time.Millisecond
+	// maxConns bounds the connections, and maxClient those of one client; package rtspguard bounds those without a password.
+	maxConns  = 256
+	maxClient = maxConns / 2
 )
 
 // RTSPConfig says where streams are served by RTSP, and to whom.
@@ -86,7 +82,7 @@ func Listen(cfg RTSPConfig, streams *Streams) (*RTSP, error) {
 		Handler: (*handler)(s), RTSPAddress: cfg.Addr, WriteQueueSize: writeQueue, WriteTimeout: writeTimeout,
 		AuthMethods: []auth.VerifyMethod{auth.VerifyMethodDigestMD5}, // the token itself is never sent
 		Listen: func(string, string) (net.Listener, error) {
-			return limit.Listen(listener{listens}, limit.Conns{Setting: "rtsp.addr", All: maxConns, Strangers: maxStrange, Trusted: maxTrusted, Logger: cfg.Logger}), nil
+			return rtspguard.Listen(limit.Listen(listener{listens}, limit.Conns{Setting: "rtsp.addr", All: maxConns, Strangers: maxClient, Logger: cfg.Logger})), nil
 		},
 	}
 	return s, nil
@@ -107,25 +103,15 @@ func (s *RTSP) Start() error {
 	return nil
 }
 
-// listener goes on when a connection cannot be taken, where gortsplib would end, and has connections be closed that never
-// say anything, for which it would wait for ever. The kernel's buffer is small, so that a slow viewer gets recent pictures.
+// listener has a small buffer in the kernel for each connection, so that a slow viewer gets recent pictures.
 type listener struct{ net.Listener }
 
 func (l listener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		switch {
-		case err == nil:
-			if tcp, is := conn.(*net.TCPConn); is {
-				_ = tcp.SetWriteBuffer(writeBuffer) // another one works, too
-			}
-			_ = conn.SetReadDeadline(time.Now().Add(firstWord)) // gortsplib sets others later
-			return conn, nil
-		case errors.Is(err, net.ErrClosed):
-			return nil, err
-		}
-		time.Sleep(acceptPause)
+	conn, err := l.Listener.Accept()
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetWriteBuffer(writeBuffer) // another one works, too
 	}
+	return conn, err
 }
 
 // Addr is where it listens.
@@ -143,18 +129,12 @@ func (s *RTSP) Close() {
 // handler answers viewers; it is the server under another name, so that its methods stay out of the package's API.
 type handler RTSP
 
-var (
-	errNoPassword = errors.New("too many requests without a right password")
-	errManyConns  = fmt.Errorf("too many connections from this address; accepts %d", maxTrusted)
-)
+var errNoPassword = errors.New("too many requests without a right password")
 
 // admit looks at who asks for what. If it returns nil they may have it.
 func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path string) (*base.Response, error) {
-	<-h.ready                                            // gortsplib lets people in before
-	if conn.Transport().Tunnel != gortsplib.TunnelNone { // pages of other sites could make one
-		return refusal(base.StatusForbidden, "accepts RTSP itself, not within HTTP"), nil
-	}
-	peer := conn.NetConn().(*limit.Conn)
+	<-h.ready // gortsplib lets people in before
+	peer := conn.NetConn().(*rtspguard.Conn)
 	var given headers.Authorization
 	has := given.Unmarshal(req.Header["Authorization"]) == nil
 	if !h.knows(conn, req, given.Username) {
@@ -169,9 +149,7 @@ func (h *handler) admit(conn *gortsplib.ServerConn, req *base.Request, path stri
 		}
 		return &base.Response{StatusCode: base.StatusUnauthorized}, liberrors.ErrServerAuth{}
 	}
-	if !peer.Trust() {
-		return refusal(base.StatusServiceUnavailable, errManyConns.Error()), errManyConns
-	}
+	peer.Trust()
 	camera, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if box := h.cfg.Elsewhere(camera); box != "" {
 		return refusal(base.StatusNotFound, fmt.Sprintf("camera %q is run by box %q; ask there", camera, box)), nil

@@ -2,14 +2,13 @@ package restream
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
 
+	"github.com/segd/segd/internal/docs"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -183,25 +183,36 @@ func say(t *testing.T, addr, request string) string {
 	return line
 }
 
-// A page of another site could open a WebSocket: nobody is served within HTTP. Garbage costs its sender the connection.
+// What is not RTSP is closed before gortsplib has it: within HTTP it would serve pages of other sites, take a message of a
+// terabyte into memory, and end the process for one byte after a handshake. Who has RTSP goes on.
 func TestNoTunnels(t *testing.T) {
 	s := streams(t, 0)
 	addr := serveRTSP(t, s, RTSPConfig{})
-	if answer := say(t, addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 400") {
-		t.Errorf("%q", answer)
-	}
-	c := &gortsplib.Client{Scheme: "rtsp", Host: addr, Tunnel: gortsplib.TunnelWebSocket}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	u, err := base.ParseURL("rtsp://" + addr + "/gate")
+	play, err := play(t, addr, "", "gate")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Describe(u); err == nil || !strings.Contains(err.Error(), "403 (Forbidden: accepts RTSP itself, not within HTTP)") {
-		t.Errorf("within a WebSocket: %v", err)
+	const handshake = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Protocol: rtsp.onvif.org\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	for _, says := range []string{
+		handshake, handshake + "X", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET / HTTP/1.1\r\nAccept: application/x-rtsp-tunnelled\r\nX-Sessioncookie: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nContent-Type: application/x-rtsp-tunnelled\r\nX-Sessioncookie: a\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, says); err != nil {
+			t.Fatal(err)
+		}
+		if answer, _ := io.ReadAll(conn); len(answer) > 0 {
+			t.Errorf("%q is answered %q", says, answer)
+		}
+		_ = conn.Close()
 	}
+	publish(s, 0, 1, 320, 240)
+	waitfor.True(t, "the picture after them", func() bool { return len(play()) == 1 })
 }
 
 // A viewer that does not read loses frames, which are counted, and holds nobody up.
@@ -248,11 +259,13 @@ func TestRTSPDoesNotRead(t *testing.T) {
 	}
 }
 
-// Who has no password takes some of the connections only: those with one come in, from the same address too.
+// Who has no password takes some of the connections only, and the oldest of them go: newcomers come in, and those with a
+// password stay. These are limited by client, so that none has all.
 func TestStrangersAreFew(t *testing.T) {
-	addr := serveRTSP(t, streams(t, 0), RTSPConfig{Tokens: []string{operator}})
-	open := func() net.Conn {
-		conn, err := net.Dial("tcp", addr)
+	addr := serveRTSP(t, streams(t, 4*maxConns), RTSPConfig{Tokens: []string{operator}})
+	open := func(from string) net.Conn {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		conn, err := dialer.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,63 +280,67 @@ func TestStrangersAreFew(t *testing.T) {
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		return strings.HasPrefix(line, "RTSP/1.0 200")
 	}
-	for range 3 { // with a password they count no longer
-		if _, err := play(t, addr, "segd:"+operator+"@", "gate"); err != nil {
+	login := "segd:" + operator + "@"
+	for range 3 {
+		if _, err := play(t, addr, login, "gate"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range maxStrange {
-		if !talks(open()) {
-			t.Fatalf("connection %d is refused", i)
+	patient := open("127.0.0.2")
+	for i := range 2 * maxConns {
+		if from := fmt.Sprintf("127.0.0.%d", 3+i%4); !talks(open(from)) {
+			t.Fatalf("stranger %d is not let in", i)
 		}
 	}
-	for range 2 * maxConns {
-		if talks(open()) {
-			t.Fatal("one too many is let in")
+	if !talks(patient) {
+		t.Error("who has one connection makes room for who has many")
+	}
+	for i := 3; i < maxClient; i++ {
+		if _, err := play(t, addr, login, "gate"); err != nil {
+			t.Fatalf("connection %d with a password: %v", i, err)
 		}
 	}
-}
-
-// failing is a listener of connections that cannot be taken at first.
-type failing struct {
-	net.Listener
-	faults []error
-}
-
-func (f *failing) Accept() (net.Conn, error) {
-	if len(f.faults) > 0 {
-		err := f.faults[0]
-		f.faults = f.faults[1:]
-		return nil, err
+	if talks(open("127.0.0.1")) {
+		t.Error("a client has one too many")
 	}
-	conn, _ := net.Pipe()
-	return &silent{Conn: conn}, nil
+	if !talks(open("127.0.0.9")) {
+		t.Error("one client has all")
+	}
 }
 
-// silent is a connection that notes how long is waited for it.
-type silent struct {
-	net.Conn
-	until time.Time
-}
-
-func (s *silent) SetReadDeadline(until time.Time) error {
-	s.until = until
-	return nil
-}
-
-// A connection that cannot be taken ends nothing, and one that says nothing is not waited for without end.
-func TestAccept(t *testing.T) {
-	l := listener{&failing{faults: []error{syscall.EMFILE, syscall.ECONNABORTED}}}
-	conn, err := l.Accept()
+// docs/security.md has a table of who may make which request: who may not is refused.
+func TestRights(t *testing.T) {
+	rows, err := docs.Table("../docs/security.md", "Over RTSP")
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Close()
-	if until := conn.(*silent).until; until.IsZero() || time.Until(until) > firstWord {
-		t.Errorf("its first word is waited for until %v", until)
+	addr := serveRTSP(t, streams(t, 0), RTSPConfig{Tokens: []string{viewing}})
+	public := ""
+	for _, row := range rows {
+		for _, method := range row.Names {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "%s rtsp://%s/gate RTSP/1.0\r\nCSeq: 1\r\nTransport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n\r\n", method, addr)
+			var answer base.Response
+			err = answer.Unmarshal(bufio.NewReader(conn))
+			if allowed := err == nil && answer.StatusCode == base.StatusOK; allowed != (row.Cells["nobody"] == "yes") {
+				t.Errorf("%s without a password: %v %v", method, answer.StatusCode, err)
+			}
+			if all := answer.Header["Public"]; len(all) > 0 {
+				public = all[0]
+			}
+		}
 	}
-	if _, err := (listener{&failing{faults: []error{net.ErrClosed}}}).Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("closed: %v", err)
+	for method := range strings.SplitSeq(public, ", ") {
+		if !slices.ContainsFunc(rows, func(r docs.Row) bool { return slices.Contains(r.Names, method) && r.Cells["viewer"] == "yes" }) {
+			t.Errorf("%s is served, and not in the table", method)
+		}
+	}
+	if n := strings.Count(public, ", "); n != 5 {
+		t.Errorf("served are %q", public)
 	}
 }
 

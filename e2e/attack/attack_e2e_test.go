@@ -116,6 +116,8 @@ func (w *world) attack(report *Report, where string, until time.Time) {
 	stage("live views", "", w.views)
 	stage("as a box", "", w.strangers)
 	stage("RTSP", "", w.rtspRequests)
+	stage("RTSP messages", "", w.rtspMessages)
+	stage("RTSP connections", "", w.rtspConnections)
 	for _, role := range roles {
 		stage("at random", role, func(s *Stage) {
 			tries := slices.Concat(forbidden(all, w.may[role]), elsewhere(role, w.may[role]))
