@@ -101,7 +101,7 @@ func FuzzAnswers(f *testing.F) {
 		if err := client.Start(); err != nil {
 			t.Fatal(err)
 		}
-		_, err = talk.negotiate()
+		_, err = talk.negotiate(true)
 		r := talk.recv
 		if err == nil {
 			_ = client.Wait() // until the answers end
@@ -109,6 +109,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%q shows the password", text)
 		}
 		client.Close()
+		talk.reports.Close()
 		a.running.Wait()
 		for r != nil && len(r.units) > 0 {
 			if u := <-r.units; len(u.data) > codecLimit {

@@ -104,6 +104,8 @@ type rtspTalk struct {
 	client *gortsplib.Client
 	recv   *receiver
 	first  chan struct{} // closed at the first packet
+	// reports go to the camera; nil: gortsplib sends them. They are ended with the client.
+	reports *reports
 
 	// again says that the newest answer asked for the same request once more.
 	again atomic.Bool
@@ -124,7 +126,7 @@ func (s *Source) talk(ctx context.Context, p gortsplib.Protocol, heard *atomic.B
 	// gortsplib's calls take no context: closing the client is what ends them.
 	stop := context.AfterFunc(ctx, t.client.Close)
 	timer := time.AfterFunc(s.cfg.StallTimeout, t.client.Close)
-	described, err := t.negotiate()
+	described, err := t.negotiate(p == gortsplib.ProtocolTCP)
 	if !timer.Stop() {
 		err = fmt.Errorf("%w: no answer within %v", ErrStalled, s.cfg.StallTimeout)
 	}
@@ -136,6 +138,7 @@ func (s *Source) talk(ctx context.Context, p gortsplib.Protocol, heard *atomic.B
 	}
 	t.client.Close()
 	_ = t.client.Wait() // err says more
+	t.reports.Close()
 	err = cmp.Or(t.hops.refused, t.noVideo, t.refusal(err), err)
 	if described && !t.refusesUser(err) {
 		err = &transportError{err}
@@ -162,8 +165,9 @@ func (t *rtspTalk) refusal(err error) error {
 }
 
 // negotiate asks for the video track and plays it. The receiver is handed its
-// packets from then on. described tells whether the camera said what it streams.
-func (t *rtspTalk) negotiate() (described bool, err error) {
+// packets from then on, and over TCP the camera reports about them. described tells whether the camera said what it
+// streams.
+func (t *rtspTalk) negotiate(overTCP bool) (described bool, err error) {
 	var answer *base.Response
 	desc, err := insist(t, func() (desc *description.Session, err error) {
 		desc, answer, err = t.client.Describe((*base.URL)(t.src.url.Network))
@@ -182,9 +186,18 @@ func (t *rtspTalk) negotiate() (described bool, err error) {
 	}
 	t.recv = newReceiver(track)
 	came := sync.OnceFunc(func() { close(t.first) })
+	handle, hear := t.recv.handle, t.recv.clock.handle
+	if overTCP {
+		t.reports, err = newReports(track.format, func(p rtcp.Packet) error { return t.client.WritePacketRTCP(track.media, p) })
+		if err != nil {
+			return true, err
+		}
+		handle = func(p *rtp.Packet) { t.reports.came(p); t.recv.handle(p) }
+		hear = func(p rtcp.Packet) { t.reports.heard(p); t.recv.clock.handle(p) }
+	}
 	t.client.OnPacketsLost = func(n uint64) { t.recv.never.Add(int64(n)) }
-	t.client.OnPacketRTP(track.media, track.format, func(p *rtp.Packet) { came(); t.recv.handle(p) })
-	t.client.OnPacketRTCP(track.media, func(p rtcp.Packet) { came(); t.recv.clock.handle(p) })
+	t.client.OnPacketRTP(track.media, track.format, func(p *rtp.Packet) { came(); handle(p) })
+	t.client.OnPacketRTCP(track.media, func(p rtcp.Packet) { came(); hear(p) })
 	_, err = insist(t, func() (*base.Response, error) { return t.client.Play(nil) })
 	return true, err
 }
@@ -229,6 +242,7 @@ func (t *rtspTalk) response(res *base.Response) {
 func (t *rtspTalk) connection(ctx context.Context) *connection {
 	c := t.src.newConnection(t.recv)
 	c.begin(ctx, func(ctx context.Context) error {
+		defer t.reports.Close()
 		defer context.AfterFunc(ctx, t.client.Close)()
 		return t.client.Wait()
 	})
