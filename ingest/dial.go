@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -46,6 +47,37 @@ func (c *listeningConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.heard.Load() {
 		c.heard.Store(true)
+	}
+	return n, err
+}
+
+// errHTTP: RTSP was asked for.
+var errHTTP = errors.New("it answers with HTTP")
+
+// notHTTP is dial, and what answers with HTTP is an error: gortsplib would look for RTSP in it.
+func notHTTP(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &rtspConn{Conn: c}, nil
+	}
+}
+
+// rtspConn is a connection that looks at the first bytes.
+type rtspConn struct {
+	net.Conn
+	looked bool
+}
+
+func (c *rtspConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if !c.looked && n > 0 {
+		c.looked = true
+		if bytes.HasPrefix(b[:n], []byte("HTTP/")) || b[0] == '<' { // some send a page without a head
+			return 0, errHTTP
+		}
 	}
 	return n, err
 }

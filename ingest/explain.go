@@ -85,6 +85,8 @@ func (s *Source) cause(err error) error {
 		return fmt.Errorf("%w: %w; if this is the camera, set its fingerprint: %x", ErrCertificate, err, sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
 	case errors.As(err, &record):
 		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.url.HostPort(), err)
+	case errors.Is(err, errHTTP):
+		return fmt.Errorf("%s answers with HTTP, and segd does not speak RTSP over HTTP; accepted: the port that the camera has for RTSP itself, usually 554 (rtsps:// 322)", s.url.HostPort())
 	case isUnsupportedTransport(err):
 		return fmt.Errorf("%w: the camera does not stream that way (%w)", ErrTransport, err)
 	case isSilence(err):

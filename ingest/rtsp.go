@@ -139,7 +139,7 @@ func (s *Source) talk(ctx context.Context, p gortsplib.Protocol, heard *atomic.B
 	t.client.Close()
 	_ = t.client.Wait() // err says more
 	t.reports.Close()
-	err = cmp.Or(t.hops.refused, t.noVideo, t.refusal(err), err)
+	err = cmp.Or(t.hops.refused, t.noVideo, t.refusal(err), t.hops.lost(err), err)
 	if described && !t.refusesUser(err) {
 		err = &transportError{err}
 	}
@@ -274,8 +274,8 @@ func (s *Source) rtspClient(p gortsplib.Protocol, heard *atomic.Bool) *gortsplib
 		WriteTimeout:          max(s.cfg.StallTimeout, minReadTimeout),
 		InitialUDPReadTimeout: min(fallbackUDP, s.cfg.StallTimeout),
 		ListenPacket:          listenPacket,
-		DialContext:           heardBy(dialTCP, heard),
-		DialTLSContext:        heardBy(s.dialTLS, heard),
+		DialContext:           notHTTP(heardBy(dialTCP, heard)),
+		DialTLSContext:        notHTTP(heardBy(s.dialTLS, heard)),
 		OnDecodeError:         func(error) {}, // shows as access units that are lost
 	}
 }

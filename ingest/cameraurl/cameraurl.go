@@ -165,6 +165,17 @@ func schemeFault(scheme, raw string) error {
 		hint = "mjpeg+" + rest + " if the camera sends MJPEG by it, snapshot+" + rest + " if it sends one JPEG picture a request; else "
 	case schemes[lower].kind != 0:
 		hint = lower + raw[len(scheme):] + "; else "
+	case strings.HasPrefix(lower, "rtsp"): // of GStreamer, MediaMTX and others
+		name, rest := "rtsp", raw[len(scheme):]
+		if strings.HasPrefix(lower, "rtsps") {
+			name = "rtsps"
+		}
+		switch lower[len(name):] {
+		case "t", "u":
+			hint = name + rest + " with the setting transport: " + map[byte]string{'t': "tcp", 'u': "udp"}[lower[len(name)]] + "; else "
+		default:
+			hint = name + rest + " with the port that the camera has for RTSP itself, since segd does not speak RTSP over HTTP; else "
+		}
 	case isAddress(raw):
 		return addressFault(raw)
 	}
