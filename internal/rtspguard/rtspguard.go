@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// Strange is for how long a connection may be there without being trusted, and maxStrange how many such there are, fewer
+	// strangeFor is for how long a connection may be there without being trusted, and maxStrange how many such there are, fewer
 	// where few files may be open: for one more, the oldest is closed of the client that has most.
-	Strange    = 10 * time.Second
+	strangeFor = 10 * time.Second
 	maxStrange = 64
 	// A client may send so many bytes at once, and a second. A request has a few hundred, a receiver report 100.
 	// gortsplib gives a request a minute, so that none grows beyond 76 KiB.
@@ -62,7 +62,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		switch {
 		case err == nil:
 			peer, _ := netip.ParseAddrPort(conn.RemoteAddr().String()) // else all are one client
-			c := &Conn{Conn: conn, l: l, Client: limit.Client(peer.Addr()), until: time.Now().Add(Strange), rate: rate.NewLimiter(perSecond, burst)}
+			c := &Conn{Conn: conn, l: l, Client: limit.Client(peer.Addr()), until: time.Now().Add(strangeFor), rate: rate.NewLimiter(perSecond, burst)}
 			_ = conn.SetReadDeadline(c.until)
 			l.enter(c)
 			return c, nil

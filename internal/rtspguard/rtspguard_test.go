@@ -156,7 +156,7 @@ func TestStrangersGo(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err := c.Read(buf); err != nil {
-					if i == 1 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != Strange {
+					if i == 1 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != strangeFor {
 						t.Errorf("connection %d: %v after %v", i, err, time.Since(start))
 					}
 					break
@@ -164,7 +164,7 @@ func TestStrangersGo(t *testing.T) {
 			}
 			_ = c.Close()
 		}
-		if d := time.Since(start); d < 2*Strange {
+		if d := time.Since(start); d < 2*strangeFor {
 			t.Errorf("the trusted one ended after %v", d)
 		}
 		clients.Wait()
