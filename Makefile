@@ -99,16 +99,16 @@ api-test: build ## requests made from openapi.json against a running demo (schem
 	@bin/apitest/bin/pip install --quiet --disable-pip-version-check -r e2e/api/requirements.txt
 	$(E2E) -timeout 30m ./api $(APITEST)
 
-# EXAMPLES="-run TestPython" is passed on.
-clients: ## the packages for subscribers in Python and JavaScript, in dist/; them and the examples at a demo
+clients: ## the packages for subscribers in Python and JavaScript, in dist/
 	@scripts/setup clients
-	@$(MAKE) --no-print-directory build
 	@scripts/clients "$(VERSION)"
+
+# EXAMPLES="-run TestPython" is passed on.
+examples-test: clients build ## these packages, the examples and the READMEs' programs at a demo
+	@scripts/setup examples
 	@bin/clients/bin/python -m unittest discover -q -s clients/python/tests -p test_mask.py
 	@cd clients/js && node --test test/mask.test.js
 	$(E2E) -timeout 20m ./examples $(EXAMPLES)
-
-examples-test: clients ## the same
 
 # Python's modules go to bin/onvif.
 onvif-test: ## segd finds cameras of others: ipycam, and devices by WSDiscovery

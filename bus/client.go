@@ -40,7 +40,8 @@ type Handlers struct {
 	// Ready is called once, when the subscription is in place.
 	Ready func()
 	// Unserved is called once, after that, if segd answer, or nobody is there who could, and no segd serves a camera
-	// that is watched; with the cameras that they serve. Who may not ask is not told.
+	// that is watched; with the cameras that they serve. Who may not ask is not told. Nil: it is logged, by slog's default
+	// where Logger is nil.
 	Unserved func(served []Served)
 	// Bad is called with the subject and the error of a message that cannot be
 	// decoded (ErrMessage) and was skipped, with that of a frame whose objects were not all
@@ -96,11 +97,15 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	if h.Ready != nil {
 		h.Ready()
 	}
-	if h.Unserved != nil {
-		list, heard := cameras(ctx, nc, func(s Served) bool { return s.matches(subject) })
-		if heard && !slices.ContainsFunc(list, func(s Served) bool { return s.matches(subject) }) {
-			h.Unserved(list)
+	if h.Unserved == nil {
+		log := cmp.Or(h.Logger, slog.Default())
+		h.Unserved = func(served []Served) {
+			log.Warn("no segd serves what is watched; it is waited for", "watched", target, "served", Named(served))
 		}
+	}
+	list, heard := cameras(ctx, nc, func(s Served) bool { return s.matches(subject) })
+	if heard && !slices.ContainsFunc(list, func(s Served) bool { return s.matches(subject) }) {
+		h.Unserved(list)
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,22 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 )
+
+// Without a handler it is logged.
+func TestUnservedIsLogged(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port})
+	lines := make(chan string, 1)
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { lines <- string(p); return len(p), nil }), nil))
+	watch(t, urlOf(port), "gaet", Handlers{Logger: log, Mask: func(*segdv1.MaskFrame) {}})
+	if line := receive(t, lines); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "watched=gaet") {
+		t.Errorf("it says %q", line)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // Who watches what no segd serves is told so, and which cameras there are; nobody else is.
 func TestUnserved(t *testing.T) {

@@ -1,4 +1,4 @@
 // Package examples holds subscribers to segd's masks in Go, Python and JavaScript,
 // each in a folder that can be copied. Tests in e2e/examples run them: `make test` the
-// one in Go, and `make clients`, which builds and installs the packages of the others, all.
+// one in Go, and `make examples-test` all, once `make clients` has built and installed the packages of the others.
 package examples

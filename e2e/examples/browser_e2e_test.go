@@ -30,7 +30,7 @@ func bundle(t *testing.T) []byte {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v; make clients installs it", err)
+		t.Fatalf("%v; make examples-test installs it", err)
 	}
 	return out
 }

@@ -1,5 +1,5 @@
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
-import { headers, NoRespondersError, PermissionViolationError, RequestError } from "@nats-io/nats-core";
+import { createInbox, headers, NoRespondersError, PermissionViolationError, RequestError } from "@nats-io/nats-core";
 import {
   AnnotatedSchema, EventSchema, MaskFrameSchema, ObjectListSchema, ObjectSchema, StatusSchema,
 } from "./segd_pb.js";
@@ -7,6 +7,8 @@ import {
 const json = "application/json";
 const protobuf = "application/x-protobuf";
 const png = "image/png";
+const discover = "$SRV.INFO.segd"; // which every segd answers with its cameras
+const discovery = 1000; // ms for that
 const queueLength = 256; // messages that wait for a loop which is slower than they come
 
 /** segd did not do what it was asked. code is HTTP's: 400, 404, 409, 413, 429, 500, 504. */
@@ -68,11 +70,14 @@ function decode(schema, msg) {
  *
  * Subscriptions last until their loop is left. What comes while a loop is busy waits, up to 256 messages; what is
  * beyond that is lost and counted in dropped. Messages that cannot be read are left out, told and counted in bad.
+ * A subscription to a camera that no segd serves waits for it, and warn is told so once a camera.
  */
 export class Client {
   bad = 0;
   dropped = 0;
   #warn;
+  /** @type {Set<string>} cameras that it was looked for who serves them */
+  #looked = new Set();
 
   /** @param {import("@nats-io/nats-core").NatsConnection} connection @param {Settings} settings */
   constructor(connection, { site = "home", timeout = 15000, warn = console.warn }) {
@@ -118,6 +123,7 @@ export class Client {
         wake();
       },
     });
+    this.#look(camera, () => failed !== null);
     subscription.closed.then(() => {
       ended = true;
       wake();
@@ -146,6 +152,42 @@ export class Client {
     } finally {
       if (!this.connection.isClosed()) subscription.unsubscribe();
     }
+  }
+
+  /** Warns if segd answer, or nobody is there who could, and none serves the camera. @param {string} camera @param {() => boolean} denied */
+  #look(camera, denied) {
+    if (this.#looked.has(camera)) return;
+    this.#looked.add(camera);
+    /** @type {Map<string, boolean>} by site/camera, whether it is what is looked for */
+    const served = new Map();
+    let heard = false;
+    const inbox = createInbox();
+    const asked = this.connection.subscribe(inbox, {
+      callback: (error, msg) => {
+        if (error) return;
+        heard = true;
+        if (msg.data.length === 0) return; // nobody is there
+        /** @type {{endpoints?: {metadata?: Record<string, string>}[]}} */
+        let info = {};
+        try {
+          info = msg.json();
+        } catch {} // another program's service of that name
+        for (const { metadata } of info.endpoints ?? []) {
+          if (!metadata?.site || !metadata.camera) continue;
+          const { site, camera: name } = metadata;
+          served.set(`${site}/${name}`, ["*", site].includes(this.site) && ["*", name].includes(camera));
+        }
+      },
+    });
+    this.connection.publish(discover, "", { reply: inbox });
+    const over = setTimeout(() => {
+      if (this.connection.isClosed()) return;
+      asked.unsubscribe();
+      if (!heard || denied() || [...served.values()].includes(true)) return;
+      const names = [...served.keys()].sort().join(", ") || "none";
+      this.#warn(`segd: no segd of site ${this.site} serves camera ${camera}; served are (site/camera): ${names}; waiting for it`);
+    }, discovery);
+    asked.closed.then(() => clearTimeout(over));
   }
 
   /** @param {string} subject */

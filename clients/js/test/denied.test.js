@@ -1,4 +1,4 @@
-// What a NATS server denies its user at SEGD_CLIENT_NATS, who may subscribe and no more. make clients runs it.
+// What a NATS server denies its user at SEGD_CLIENT_NATS, who may subscribe and no more. make examples-test runs it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, NotPermitted } from "segd";

@@ -1,4 +1,4 @@
-// Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make clients starts.
+// Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make examples-test starts.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -59,6 +59,15 @@ describe("the demo", { timeout }, () => {
     await refused(400, segd.annotate(camera, Uint8Array.from([...Buffer.from("\x89PNG\r\n\x1a\n", "latin1")])));
     await refused(404, segd.keep(camera, 4242));
     await assert.rejects(segd.state("nowhere"), NotServed);
+  });
+
+  test("a camera that is not there is told", { timeout }, async () => {
+    const messages = segd.masks("gaet");
+    const next = messages.next();
+    const told = () => warnings.filter((text) => text.includes("serves camera"));
+    while (told().length === 0) await pause(10);
+    assert.match(told()[0], /no segd of site home serves camera gaet; served are \(site\/camera\): home\/demo;/);
+    next.catch(() => {}); // it ends with the connection
   });
 
   test("a message that is none is left out", { timeout }, async () => {

@@ -1,4 +1,4 @@
-// What a NATS server denies its user at SEGD_CLIENT_NATS, who may not hear a camera. make clients runs it.
+// What a NATS server denies its user at SEGD_CLIENT_NATS, who may not hear a camera. make examples-test runs it.
 import assert from "node:assert/strict";
 import net from "node:net";
 import { test } from "node:test";

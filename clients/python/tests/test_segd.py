@@ -1,4 +1,4 @@
-"""Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make clients starts."""
+"""Subscriptions and requests at the demo of the segd whose NATS server is at SEGD_CLIENT_NATS, which make examples-test starts."""
 
 import asyncio
 import os
@@ -72,6 +72,17 @@ class Demo(unittest.IsolatedAsyncioTestCase):
         await self.refused(404, self.client.keep(CAMERA, 4242))
         with self.assertRaises(segd.NotServed):
             await self.client.state("nowhere")
+
+    async def test_a_camera_that_is_not_there_is_told(self):
+        with self.assertLogs("segd", "WARNING") as logs:
+            waiting = asyncio.ensure_future(anext(self.client.masks("gaet")))
+            async with asyncio.timeout(LIMIT):
+                while not logs.output:
+                    await asyncio.sleep(0.01)
+        waiting.cancel()
+        self.assertIn("no segd of site home serves camera gaet; served are (site/camera): home/demo;", logs.output[0])
+        with self.assertNoLogs("segd", "WARNING"):
+            await anext(self.client.masks(CAMERA))
 
     async def test_a_message_that_is_none_is_left_out(self):
         events = self.client.events("forged")

@@ -24,6 +24,9 @@ JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 PNG = "image/png"
 
+DISCOVER = "$SRV.INFO.segd"  # which every segd answers with its cameras
+DISCOVERY = 1  # seconds for that
+
 QUEUE = 256  # messages that wait for a loop which is slower than they come
 
 M = TypeVar("M", bound=Message)
@@ -67,6 +70,7 @@ class Client:
 
     Subscriptions last until their loop is left. What comes while a loop is busy waits, up to 256 messages; what is
     beyond that is lost and counted in dropped. Messages that cannot be read are left out, logged and counted in bad.
+    A subscription to a camera that no segd serves waits for it, and a warning says so once a camera.
     """
 
     def __init__(self, connection: Connection, site: str, timeout: float):
@@ -76,6 +80,7 @@ class Client:
         self.bad = 0
         self.dropped = 0
         self._asking: dict[asyncio.Future[None], str] = {}  # each is done when the server denies its subject
+        self._looked: set[str] = set()  # cameras that it was looked for who serves them
 
     def masks(self, camera: str = "*") -> AsyncIterator[MaskFrame]:
         """Yields every frame's masks, of a camera or of all."""
@@ -99,6 +104,7 @@ class Client:
             del self._asking[denied]
             raise
         denied.add_done_callback(lambda _: asyncio.ensure_future(sub.unsubscribe()))  # which ends the loop
+        looking = asyncio.ensure_future(self._look(camera, denied))
         try:
             async for msg in sub.messages:
                 try:
@@ -111,9 +117,43 @@ class Client:
             if denied.done():
                 raise NotPermitted(f"this NATS user may not subscribe to {subject}")
         finally:
+            looking.cancel()
             del self._asking[denied]
             if not denied.done() and not self.connection.is_closed:
                 await sub.unsubscribe()
+
+    async def _look(self, camera: str, denied: asyncio.Future[None]) -> None:
+        """Warns if segd answer, or nobody is there who could, and none serves the camera."""
+        if camera in self._looked:
+            return
+        self._looked.add(camera)
+        served: set[tuple[str, str]] = set()
+        heard = False
+        inbox = self.connection.new_inbox()
+        sub = await self.connection.subscribe(inbox)
+        try:
+            await self.connection.publish(DISCOVER, reply=inbox)
+            async with asyncio.timeout(DISCOVERY):
+                async for msg in sub.messages:
+                    heard = True
+                    if not msg.data:  # nobody is there
+                        break
+                    for endpoint in json.loads(msg.data)["endpoints"]:
+                        metadata = endpoint.get("metadata") or {}
+                        if "site" in metadata and "camera" in metadata:
+                            served.add((metadata["site"], metadata["camera"]))
+                    if any(self.site in ("*", s) and camera in ("*", c) for s, c in served):
+                        return
+        except (TimeoutError, nats.errors.Error):
+            pass
+        except (KeyError, ValueError):  # another program's service of that name
+            return
+        finally:
+            if not self.connection.is_closed:
+                await sub.unsubscribe()
+        if heard and not denied.done():
+            names = ", ".join("/".join(one) for one in sorted(served)) or "none"
+            log.warning("no segd of site %s serves camera %s; served are (site/camera): %s; waiting for it", self.site, camera, names)
 
     async def annotate(self, camera: str, annotation: Mapping[str, Any] | bytes) -> Annotated:
         """Marks objects: an annotation (docs/annotations.md), or a mask as PNG. Returns what became of it."""
@@ -184,6 +224,8 @@ async def connect(
 
     async def complain(err: Exception) -> None:
         text = str(err).lower()  # as nats-py has the server's
+        if f'"{DISCOVER.lower()}"' in text:  # then nobody can tell which cameras there are
+            return
         if client is not None and "permissions violation for" in text:
             for denied, subject in client._asking.items():
                 if f'"{subject.lower()}"' in text and not denied.done():
