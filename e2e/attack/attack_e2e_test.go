@@ -115,6 +115,9 @@ func (w *world) attack(report *Report, where string, until time.Time) {
 	stage("other routes", "", w.otherRoutes)
 	stage("live views", "", w.views)
 	stage("as a box", "", w.strangers)
+	stage("connections", "", w.connections)
+	stage("a false box", "", w.falseBox)
+	stage("alerts", "", w.alerts)
 	stage("RTSP", "", w.rtspRequests)
 	stage("RTSP messages", "", w.rtspMessages)
 	stage("RTSP connections", "", w.rtspConnections)
@@ -240,6 +243,11 @@ func (w *world) level() {
 		w.before, err = w.state(ctx)
 		return err
 	})
+	for i, camera := range []string{gate, yard}[:len(w.boxes)] { // whip.addr is taken with the first viewer by WHEP, and kept
+		if _, _, err := w.ask(w.t.Context(), http.MethodPost, w.boxes[i].Page, viewerToken, "/whep/"+camera, ""); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	w.levels = levels{}
 	for range 10 {
 		now, err := w.measure(w.t.Context())

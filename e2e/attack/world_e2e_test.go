@@ -58,8 +58,11 @@ type world struct {
 	may   map[string]rights
 	url   string   // of the NATS server
 	rtsp  []string // addresses, by box
-	admin *nats.Conn
-	js    jetstream.JetStream
+	relay *relay   // where box-a reaches box-b; nil: there is one segd
+
+	alertmanager *alertmanager
+	admin        *nats.Conn
+	js           jetstream.JetStream
 
 	before state
 	levels levels // nil until they are to be held; so is before
@@ -94,6 +97,14 @@ func beside(t *testing.T) *world {
 	}
 	for _, name := range []string{"box-a", "box-b"} {
 		yaml := w.yaml(name) + fmt.Sprintf("nats: {url: '%s', cameras_key: '%s', masks: {max_age: 1h, max_mib: 64}}\nfleet: {box: %s, labels: [at=%s]}\n", w.as("segd"), key, name, name)
+		if name == "box-b" {
+			parsed, err := config.Parse(name, []byte(yaml), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.relay = newRelay(t, parsed.HTTP.Addr)
+			yaml = strings.Replace(yaml, "fleet: {", "fleet: {address: 'http://"+w.relay.Addr().String()+"', ", 1)
+		}
 		w.run(name, yaml)
 	}
 	w.settle()
@@ -102,7 +113,7 @@ func beside(t *testing.T) *world {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: pictures(t), file: filepath.Join(harness.Root(t), "docs", "security.md"), may: map[string]rights{}}
+	w := &world{t: t, dir: pictures(t), file: filepath.Join(harness.Root(t), "docs", "security.md"), may: map[string]rights{}, alertmanager: newAlertmanager(t)}
 	for _, role := range roles {
 		may, err := readRights(w.file, role, site)
 		if err != nil {
@@ -116,8 +127,8 @@ func newWorld(t *testing.T) *world {
 // yaml is the configuration but for nats, with everything on that listens; where there is a fleet, box is this one.
 func (w *world) yaml(box string) string {
 	addrs := harness.FreeAddrs(w.t, 3)
-	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nwhip: {addr: '%s', token: %s}\nrtsp: {addr: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
-		addrs[0], operatorToken, viewerToken, addrs[1], publisherToken, addrs[2])
+	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s, alertmanager: '%s'}\nwhip: {addr: '%s', token: %s}\nrtsp: {addr: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
+		addrs[0], operatorToken, viewerToken, w.alertmanager.URL, addrs[1], publisherToken, addrs[2])
 	for name, at := range map[string]string{gate: "box-a", yard: "box-b"} {
 		requires := ""
 		if box != "" {
