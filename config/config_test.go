@@ -168,6 +168,11 @@ var faultTable = []struct {
 		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
 		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
+	{name: "unknown key of anchors", text: "common: &usual {transport: tcp}\nhtp: {addr: &a x}\n" + minimal,
+		want: []string{
+			`f:1:1: unknown key "common" (a key of your own, for anchors, has to begin with x-, such as x-common); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
+			`f:2:1: unknown key "htp" (a key of your own, for anchors, has to begin with x-, such as x-htp); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
+		}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",

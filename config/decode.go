@@ -153,8 +153,11 @@ func (d *decoder) object(path string, n ast.Node, dst reflect.Value) {
 		read[key] = true
 		index := slices.Index(keys(dst.Type()), key)
 		if index < 0 {
-			d.fault(d.at(pair), path, "unknown key %q%s; accepted: %s",
-				clip(key), nearest.Hint(key, keys(dst.Type())), strings.Join(keys(dst.Type()), ", "))
+			hint := nearest.Hint(key, keys(dst.Type()))
+			if path == "" && len(ast.Filter(ast.AnchorType, pair.Value)) > 0 {
+				hint = fmt.Sprintf(" (a key of your own, for anchors, has to begin with %s, such as %s)", extension, clip(extension+key))
+			}
+			d.fault(d.at(pair), path, "unknown key %q%s; accepted: %s", clip(key), hint, strings.Join(keys(dst.Type()), ", "))
 			continue
 		}
 		d.value(join(path, key), pair.Value, dst.Field(index))
