@@ -417,7 +417,7 @@ type Log struct {
 	// Format is text or json. Default "text".
 	Format string `yaml:"format"`
 	// SlowMS: a frame that takes longer from capture to its masks, in milliseconds, is
-	// logged with the time of each stage, one a second at most; 1 to 3600000. Default 500.
+	// logged with the time of each stage, one a minute at most; 1 to 3600000. Default 500.
 	SlowMS int `yaml:"slow_ms"`
 }
 

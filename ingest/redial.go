@@ -22,7 +22,6 @@ const (
 func (l *link) up() {
 	again := l.state == linkLost
 	l.state = linkUp
-	l.src.log.Info("camera is up", "url", l.src.Name(), "again", again)
 	l.src.cfg.Observer.Up(again)
 }
 

@@ -74,7 +74,7 @@ type Config struct {
 	MinBackoff, MaxBackoff time.Duration
 
 	// Slow is the time from capture to publish from which on a frame is logged with
-	// the time of each stage, one a second at most. 0: never.
+	// the time of each stage, one a minute at most. 0: never.
 	Slow time.Duration
 
 	Logger *slog.Logger // nil discards
@@ -367,7 +367,7 @@ func (c *Camera) up(again bool) {
 		s.Attempts, s.NextAttempt = 0, time.Time{}
 	})
 	if changed {
-		c.log.Info("camera up")
+		c.log.Info("camera up", "again", again)
 		c.emit(time.Now(), &segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
 	}
 }

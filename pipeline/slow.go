@@ -8,7 +8,7 @@ import (
 )
 
 // slowFrames logs frames that took long, so that a peak in the latency leads to
-// the camera, the frame and the stage. One a second is logged, the others are
+// the camera, the frame and the stage. One a minute is logged, the others are
 // counted.
 type slowFrames struct {
 	last   time.Time
@@ -17,7 +17,7 @@ type slowFrames struct {
 
 // add takes note of it, published at now, latency after its capture.
 func (f *slowFrames) add(log *slog.Logger, it *item, solve tracker.Solve, latency time.Duration, now time.Time) {
-	if now.Sub(f.last) < time.Second {
+	if now.Sub(f.last) < time.Minute {
 		f.passed++
 		return
 	}

@@ -212,6 +212,15 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	if err := segd.Wait(t); err != nil {
 		t.Errorf("run ended with %v", err)
 	}
+	ups := 0
+	for line := range strings.Lines(segd.Err.String()) {
+		if _, msg, _ := strings.Cut(line, " msg="); strings.Contains(msg, " up\"") && strings.Contains(msg, "camera=gate") {
+			ups++
+		}
+	}
+	if ups != 2 {
+		t.Errorf("%d lines of the log say that the camera is up; want one for each time:\n%s", ups, segd.Err.String())
+	}
 	if !lineWith(segd.Out.String(), []string{"gate after", "frames in"}) || !lineWith(segd.Out.String(), []string{"1 reconnects"}) {
 		t.Errorf("the summary says\n%s", segd.Out.String())
 	}
