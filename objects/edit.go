@@ -10,6 +10,10 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
+// Settle is for how long, in stream time, an object has to be hidden, lost or in sight again before that counts: masks
+// come and go for a few frames where things pass before each other.
+const Settle = 500 * time.Millisecond
+
 const (
 	// watchFor is how long after its mark an object that goes is told of, in stream time: what goes later has most
 	// likely gone behind something or out of the picture.
@@ -203,6 +207,7 @@ func (e Annotate) edit(c *change) {
 type Observe struct {
 	Result *tracker.Result
 	Time   time.Duration // of the stream
+	Taken  time.Time     // when the frame was
 	// May is asked before an event tells that an object appeared, is hidden, lost or back; first says that it was not
 	// asked of that change before. What may not be told now is told in a later frame, unless it is no longer so. nil: all is told.
 	May func(first bool) bool
@@ -244,16 +249,17 @@ func Extent(of *tracker.Object, res *tracker.Result) image.Rectangle {
 
 // state notes an object's state in a frame, and tells of a change.
 func (c *change) state(o *Object, now tracker.State, in *Observe) {
+	o.settle(now, in)
 	o.State, o.listed = now, true
 	if now == tracker.Visible {
 		if o.VisibleFrames++; o.VisibleFrames == 1 {
 			o.first = in.Time
 		}
 	}
-	kind, message := Appeared, ""
+	kind, message, began := Appeared, "", time.Time{}
 	switch {
-	case !o.Appeared && (now != tracker.Visible || !o.confirmed(in.Time)), o.Appeared && o.Told == now,
-		o.Appeared && o.Told == tracker.Lost && now == tracker.Occluded: // what was lost when the stages were built anew stays so until it is found
+	case !o.Appeared && (now != tracker.Visible || !o.confirmed(in.Time)), o.Appeared && o.Told == o.settled.state,
+		o.Appeared && o.Told == tracker.Lost && o.settled.state == tracker.Occluded: // what was lost when the stages were built anew stays so until it is found
 		o.waiting = false
 		return
 	case !o.Appeared:
@@ -261,14 +267,33 @@ func (c *change) state(o *Object, now tracker.State, in *Observe) {
 			message = fmt.Sprintf("detected as %q", o.Class)
 		}
 	default:
+		now, began = o.settled.state, o.settled.began
 		kind = [...]Kind{tracker.Visible: Back, tracker.Occluded: Occluded, tracker.Lost: Lost}[now]
 	}
 	if in.May != nil && !in.May(!o.waiting) {
 		o.waiting = true
 		return
 	}
+	if !o.Appeared {
+		o.stay(lasting{now, in.Time, in.Taken})
+	}
 	o.Told, o.Appeared, o.waiting = now, true, false
 	c.tell(kind, o, "%s", message)
+	c.events[len(c.events)-1].Began = began
+}
+
+// settle notes a state that is so for one more frame.
+func (o *Object) settle(now tracker.State, in *Observe) {
+	switch {
+	case !o.listed:
+		o.stay(lasting{now, in.Time, in.Taken})
+	case now == o.settled.state:
+		o.turning = o.settled
+	case now != o.turning.state:
+		o.turning = lasting{now, in.Time, in.Taken}
+	case in.Time-o.turning.since >= Settle:
+		o.settled = o.turning
+	}
 }
 
 // watch looks after the objects that people have marked lately.
@@ -326,6 +351,7 @@ func (e Lose) edit(c *change) {
 			c.tell(Lost, o, "%s", e.Reason)
 		}
 		o.State, o.Area, o.Left, o.Fresh, o.watched, o.awaited, o.waiting = tracker.Lost, 0, false, false, false, false, false
+		o.stay(lasting{state: tracker.Lost})
 	}
 }
 

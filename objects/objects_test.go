@@ -35,8 +35,18 @@ func lost(id uint32) tracker.Object   { return tracker.Object{ID: id, State: tra
 func frame(n int, all ...tracker.Object) Observe {
 	return Observe{
 		Result: &tracker.Result{Seq: uint64(n), Width: width, Height: height, Objects: all},
-		Time:   time.Duration(n) * 100 * time.Millisecond,
+		Time:   time.Duration(n) * 100 * time.Millisecond, Taken: taken(n),
 	}
+}
+
+func taken(n int) time.Time { return time.Unix(1000, 0).Add(time.Duration(n) * 100 * time.Millisecond) }
+
+// during are the frames from one to another.
+func during(from, to int, all ...tracker.Object) (edits []Edit) {
+	for n := from; n <= to; n++ {
+		edits = append(edits, frame(n, all...))
+	}
+	return edits
 }
 
 // told are events as text.
@@ -57,20 +67,17 @@ func TestEvents(t *testing.T) {
 	begin := Begin{Class: "person", Track: 7}
 	// frames has an object of a detector's begin, and be in frames from one to another.
 	frames := func(from, to int, all ...tracker.Object) []Edit {
-		edits := []Edit{begin}
-		for n := from; n <= to; n++ {
-			edits = append(edits, frame(n, all...))
-		}
-		return edits
+		return append([]Edit{begin}, during(from, to, all...)...)
 	}
 	for _, tt := range []struct {
 		name  string
 		edits []Edit
 		want  []string
 	}{
-		{"people mark", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1, hidden(1)), frame(2, lost(1)), frame(3, seen(1))}, []string{"1 appeared", "1 occluded", "1 not followed", "1 lost", "1 back"}},
+		{"people mark", slices.Concat([]Edit{Annotate{By: mark(1)}, frame(0, seen(1))}, during(1, 6, hidden(1)), during(7, 12, lost(1)), during(13, 18, seen(1))),
+			[]string{"1 appeared", "1 not followed", "1 occluded", "1 lost", "1 back"}},
 		{"no mask yet", []Edit{Annotate{By: mark(1)}, frame(0, hidden(1)), frame(1, lost(1))}, nil},
-		{"hidden later", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(10, seen(1)), frame(11, hidden(1))}, []string{"1 appeared", "1 occluded"}},
+		{"hidden later", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(10, seen(1)), frame(11, hidden(1)), frame(16, hidden(1))}, []string{"1 appeared", "1 occluded"}},
 		{"a detector begins", frames(0, 5, seen(FirstID)), []string{"256 appeared"}},
 		{"half a second is not over", frames(0, 4, seen(FirstID)), nil},
 		{"and it is gone then", append(frames(0, 4, seen(FirstID)), Remove{ID: FirstID}), []string{"256 removed untold"}},
@@ -81,15 +88,90 @@ func TestEvents(t *testing.T) {
 		{"people mark it", []Edit{begin, frame(0, seen(FirstID)), Annotate{By: mark(FirstID)}, frame(1, seen(FirstID))}, []string{"256 appeared"}},
 		{"refused", []Edit{begin, Remove{ID: FirstID}}, []string{"256 removed untold"}},
 		{"never seen", []Edit{begin, frame(0, lost(FirstID)), Remove{ID: FirstID}}, []string{"256 removed untold"}},
-		{"dormant", append(frames(0, 5, seen(FirstID)), Rest{FirstID, true}, frame(6), Rest{FirstID, false}, frame(7, seen(FirstID))), []string{"256 appeared", "256 lost", "256 back"}},
+		{"dormant", append(frames(0, 5, seen(FirstID)), Rest{FirstID, true}, frame(6), frame(11), Rest{FirstID, false}, frame(12, seen(FirstID)), frame(17, seen(FirstID))), []string{"256 appeared", "256 lost", "256 back"}},
 		{"the tracker lost it", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(1)}, []string{"1 appeared", "1 removed"}},
 		{"people's, never seen, removed", []Edit{Annotate{By: mark(1)}, frame(0, lost(1)), Remove{ID: 1}}, []string{"1 removed"}},
 		{"renamed", []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), Rename{1, "Ada"}, Rename{1, "Ada"}, Rename{9, "Bob"}}, []string{"1 appeared", "1 renamed"}},
-		{"stages end", append(append([]Edit{Annotate{By: mark(1, 2)}}, frames(0, 5, seen(1), lost(2), seen(FirstID))...), RemoveAll{Automatic: true}, Lose{}, Lose{}, Recall{mark(1).Objects}, frame(6, lost(1)), frame(7, hidden(1)), frame(8, seen(1))), []string{"1 appeared", "256 appeared", "256 removed", "1 lost", "2 removed", "1 back"}},
+		{"stages end", append(append([]Edit{Annotate{By: mark(1, 2)}}, frames(0, 5, seen(1), lost(2), seen(FirstID))...), RemoveAll{Automatic: true}, Lose{}, Lose{}, Recall{mark(1).Objects}, frame(6, lost(1)), frame(12, hidden(1)), frame(18, seen(1)), frame(23, seen(1))), []string{"1 appeared", "256 appeared", "256 removed", "1 lost", "2 removed", "1 back"}},
 		{"configured, removed before a frame", []Edit{Recall{mark(1).Objects}, RemoveAll{}}, []string{"1 removed untold"}},
 	} {
 		if _, events := (Table{}).Apply(tt.edits...); !slices.Equal(told(events), tt.want) {
 			t.Errorf("%s: told %q; want %q", tt.name, told(events), tt.want)
+		}
+	}
+}
+
+// That an object is hidden, lost or in sight again is told once it has been so for Settle, as of when it began, and else
+// not at all; what a frame has is its state.
+func TestSettle(t *testing.T) {
+	begin := []Edit{Annotate{By: mark(1)}, frame(0, seen(1)), frame(10, seen(1))} // a second after it was marked
+	for _, tt := range []struct {
+		name  string
+		edits []Edit
+		want  []string
+		began []int // frames
+	}{
+		{"hidden for .4 s", slices.Concat(during(11, 15, hidden(1)), during(16, 30, seen(1))), nil, nil},
+		{"hidden again and again", slices.Concat(during(11, 15, hidden(1)), during(16, 19, seen(1)), during(20, 24, hidden(1)), during(25, 40, seen(1))), nil, nil},
+		{"hidden for longer", slices.Concat(during(11, 16, hidden(1)), during(17, 22, seen(1))), []string{"1 occluded", "1 back"}, []int{11, 17}},
+		{"back for a moment", slices.Concat(during(11, 30, hidden(1)), during(31, 33, seen(1)), during(34, 60, hidden(1))), []string{"1 occluded"}, []int{11}},
+		{"lost for a moment", slices.Concat(during(11, 30, hidden(1)), during(31, 33, lost(1)), during(34, 40, seen(1))), []string{"1 occluded", "1 back"}, []int{11, 34}},
+		{"lost soon after", slices.Concat(during(11, 13, hidden(1)), during(14, 20, lost(1))), []string{"1 lost"}, []int{14}},
+		{"a frame in two seconds", []Edit{frame(30, hidden(1)), frame(50, seen(1)), frame(70, hidden(1)), frame(90, hidden(1)), frame(110, seen(1)), frame(130, seen(1))}, []string{"1 occluded", "1 back"}, []int{70, 110}},
+		{"it ends meanwhile", append(during(11, 14, hidden(1)), Remove{ID: 1}), []string{"1 removed"}, []int{0}},
+		{"the stages end meanwhile", slices.Concat(during(11, 14, hidden(1)), []Edit{Lose{}}, during(15, 18, lost(1)), during(19, 24, seen(1))), []string{"1 lost", "1 back"}, []int{0, 19}},
+		{"its track is lost for a moment", slices.Concat([]Edit{Rest{1, true}}, during(11, 14), []Edit{Rest{1, false}}, during(15, 30, seen(1))), nil, nil},
+	} {
+		table, _ := Table{}.Apply(begin...)
+		var events []Event
+		for _, e := range tt.edits {
+			var more []Event
+			table, more = table.Apply(e)
+			events = append(events, more...)
+			if o, is := e.(Observe); is && len(o.Result.Objects) > 0 && table.All()[0].State != o.Result.Objects[0].State {
+				t.Errorf("%s: in frame %d its state is %v; want %v", tt.name, o.Result.Seq, table.All()[0].State, o.Result.Objects[0].State)
+			}
+		}
+		if !slices.Equal(told(events), tt.want) {
+			t.Errorf("%s: told %q; want %q", tt.name, told(events), tt.want)
+			continue
+		}
+		for k, ev := range events {
+			if want := taken(tt.began[k]); ev.Began.IsZero() != (tt.began[k] == 0) || !ev.Began.IsZero() && !ev.Began.Equal(want) {
+				t.Errorf("%s: %s as of %v; want %v", tt.name, tt.want[k], ev.Began, want)
+			}
+		}
+	}
+
+	// After a restart an object is what was told of it until it is something else for long enough.
+	for _, tt := range []struct {
+		told tracker.State
+		now  tracker.Object
+		want []string
+	}{
+		{tracker.Visible, seen(1), nil}, {tracker.Visible, hidden(1), []string{"1 occluded"}}, {tracker.Lost, hidden(1), nil}, {tracker.Lost, seen(1), []string{"1 back"}},
+	} {
+		table := Restore([]Object{{ID: 1, State: tracker.Lost, Told: tt.told, Appeared: true}}, FirstID)
+		table, _ = table.Apply(Recall{mark(1).Objects})
+		table, early := table.Apply(during(0, 4, tt.now)...)
+		if _, events := table.Apply(frame(5, tt.now)); len(early) > 0 || !slices.Equal(told(events), tt.want) {
+			t.Errorf("told %v, now %v: told %q, %q; want %q", tt.told, tt.now.State, told(early), told(events), tt.want)
+		}
+	}
+}
+
+// What is lost for a moment is not away, and neither is what was lost and is in sight.
+func TestAway(t *testing.T) {
+	table, _ := Table{}.Apply(Annotate{By: mark(1)}, frame(0, seen(1)))
+	for _, tt := range []struct {
+		frames []Edit
+		want   bool
+	}{
+		{during(1, 5, lost(1)), false}, {during(6, 8, seen(1)), false}, {during(9, 14, lost(1)), true}, {during(15, 15, seen(1)), false}, {during(16, 16, lost(1)), true}, {during(17, 17, hidden(1)), false},
+	} {
+		table, _ = table.Apply(tt.frames...)
+		if o := table.All()[0]; o.Away() != tt.want {
+			t.Errorf("%+v: away: %v", o, !tt.want)
 		}
 	}
 }
@@ -118,22 +200,22 @@ func TestEventsWait(t *testing.T) {
 	}
 	step("2 removed, 1 appeared", Remove{ID: 2}, func() Edit { may = true; return frame(2, seen(1)) }(), frame(15, seen(1)))
 	may, asked = false, nil
-	step("", frame(20, hidden(1)), frame(21, seen(1)), frame(22, seen(1)), frame(23, lost(1)), frame(24, hidden(1)))
-	if !slices.Equal(asked, []bool{true, true, false}) {
+	step("", frame(20, hidden(1)), frame(25, hidden(1)), frame(26, seen(1)), frame(31, seen(1)), frame(32, lost(1)), frame(37, lost(1)), frame(38, hidden(1)), frame(43, hidden(1)))
+	if !slices.Equal(asked, []bool{true, false, true, false, false}) {
 		t.Errorf("asked %v; want it to be asked for once when it is hidden, and once when it is lost", asked)
 	}
 	may = true
-	step("1 occluded", frame(25, hidden(1)))
-	step("1 back", frame(26, seen(1)))
+	step("1 occluded", frame(44, hidden(1)))
+	step("1 back", frame(45, seen(1)), frame(50, seen(1)))
 
 	// Once it was told, and when the stages end, it waits no more: the next change is asked for anew.
 	may, asked = false, nil
-	step("", frame(30, hidden(1)))
+	step("", frame(60, hidden(1)), frame(65, hidden(1)))
 	may = true
-	step("1 occluded", frame(31, hidden(1)))
+	step("1 occluded", frame(66, hidden(1)))
 	may = false
-	step("", frame(32, seen(1)))
-	step("1 lost", Lose{}, frame(33, seen(1)))
+	step("", frame(67, seen(1)), frame(72, seen(1)))
+	step("1 lost", Lose{}, frame(73, seen(1)), frame(78, seen(1)))
 	if !slices.Equal(asked, []bool{true, false, true, true}) {
 		t.Errorf("asked %v; want it to be asked for anew after it was told and after the stages ended", asked)
 	}
@@ -209,7 +291,7 @@ func TestAwaited(t *testing.T) {
 		table, more = table.Apply(Observe{
 			Result: &tracker.Result{Seq: uint64(n), Objects: []tracker.Object{one, lost(2), lost(3)}}, Time: time.Duration(n) * 2 * time.Second,
 		})
-		if len(more) > 0 && n != 3 && n != searchFrames-1 {
+		if len(more) > 0 && n != 4 && n != searchFrames-1 {
 			t.Errorf("frame %d: %v", n, told(more))
 		}
 		events = append(events, more...)

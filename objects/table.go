@@ -56,10 +56,26 @@ type Object struct {
 	waiting bool // its state is to be told, and may not yet
 
 	first time.Duration // stream time of its first mask
+
+	settled lasting // the last state that has lasted for Settle
+	turning lasting // the one that it is in
+}
+
+// lasting is a state, and since when it is so.
+type lasting struct {
+	state tracker.State
+	since time.Duration // stream time
+	began time.Time     // when that frame was taken
 }
 
 // InSight tells whether it has a mask.
 func (o *Object) InSight() bool { return !o.Dormant && o.State == tracker.Visible && o.Area > 0 }
+
+// stay has a state count from now on.
+func (o *Object) stay(now lasting) { o.settled, o.turning = now, now }
+
+// Away tells whether it is lost, and not only for a moment.
+func (o *Object) Away() bool { return o.State == tracker.Lost && o.settled.state == tracker.Lost }
 
 // confirmed tells whether a thing that nobody marked is one: of those that a detector began, some have a mask in a frame or two
 // only.
@@ -91,6 +107,7 @@ func Restore(all []Object, next uint32) Table {
 	slices.SortFunc(t.all, func(a, b Object) int { return cmp.Compare(a.ID, b.ID) })
 	for k := range t.all {
 		t.all[k].listed = true
+		t.all[k].stay(lasting{state: t.all[k].Told})
 	}
 	return t
 }
@@ -186,8 +203,9 @@ const (
 // Event is something to be told of an object.
 type Event struct {
 	Kind    Kind
-	Object  Object // as it is after all edits, or as it was when it was removed
-	Message string // for people
+	Object  Object    // as it is after all edits, or as it was when it was removed
+	Message string    // for people
+	Began   time.Time // when the frame was taken in which the state began that is told of; zero of other events
 	// Untold is an object that was removed before anybody could know of it.
 	Untold bool
 }

@@ -82,7 +82,11 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 		case objects.NotFollowed:
 			c.log.Warn("object not followed: "+ev.Message, keyObject, o.ID)
 		}
-		events = append(events, message.OfObject(ev, seq))
+		told := message.OfObject(ev, seq)
+		if !ev.Began.IsZero() {
+			c.complete(told, ev.Began)
+		}
+		events = append(events, told)
 	}
 	if len(gone) > 0 {
 		c.memory.Forget(gone)

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
 )
 
 // What was seen on a frame happened when that frame was taken, however long it took to find out; what somebody asks
@@ -45,6 +46,8 @@ func TestEventTime(t *testing.T) {
 			switch e.Kind {
 			case segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED:
 				want = renamed
+			case segdv1.EventKind_EVENT_KIND_OBJECT_OCCLUDED, segdv1.EventKind_EVENT_KIND_OBJECT_BACK: // which has begun that long ago
+				want = taken[e.Sequence-uint64(objects.Settle*testFPS/time.Second)]
 			case segdv1.EventKind_EVENT_KIND_CAMERA_UP, segdv1.EventKind_EVENT_KIND_CAMERA_DOWN:
 				continue // of no frame
 			}

@@ -144,7 +144,7 @@ func (s *stages) conclude(r *report) {
 	}
 	var told []objects.Event
 	c.ration.at(r.pts)
-	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts, May: c.ration.may})...)
+	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts, Taken: r.taken, May: c.ration.may})...)
 	if r.marked = r.note != nil; r.marked {
 		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation)...)
 	}

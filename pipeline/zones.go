@@ -77,11 +77,12 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 	}
 	z.objects = z.objects[:0]
 	for _, o := range res.Objects {
-		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost).WithExtent(o.Extent, res.Width, res.Height))
+		known, _ := table.Get(o.ID)
+		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, known.Away()).WithExtent(o.Extent, res.Width, res.Height))
 	}
 	for _, o := range table.All() {
 		if o.Dormant {
-			z.objects = append(z.objects, zones.Object{ID: o.ID, Lost: true})
+			z.objects = append(z.objects, zones.Object{ID: o.ID, Lost: o.Away()})
 		}
 	}
 	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})

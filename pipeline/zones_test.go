@@ -48,6 +48,23 @@ func (r *recorder) zoned() (all []string) {
 	return all
 }
 
+// An object that is lost for a moment leaves no zone.
+func TestZonesLostForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), zones.Layout{Zones: testZones.Zones[1:]}
+		b.onResult = func(res *tracker.Result) {
+			if res.Seq >= 10 && res.Seq < 15 || res.Seq >= 20 && res.Seq < 26 {
+				res.Objects[0] = tracker.Object{ID: res.Objects[0].ID, State: tracker.Lost}
+			}
+		}
+		b.run(t.Context(), t)
+		if want := []string{"ENTERED all", "STAYED all", "LEFT all", "ENTERED all"}; !slices.Equal(b.rec.zoned(), want) {
+			t.Errorf("events %q; want %q", b.rec.zoned(), want)
+		}
+	})
+}
+
 // An object that is followed across a line and through a zone is told of each once, and
 // counted in the status and for the meter.
 func TestZones(t *testing.T) {

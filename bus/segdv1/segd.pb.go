@@ -161,11 +161,11 @@ const (
 	// An object was annotated and has its first mask, or was detected and has had masks in three frames and for half a
 	// second of stream time; message says that it was detected.
 	EventKind_EVENT_KIND_OBJECT_APPEARED EventKind = 3
-	// An object went from visible to occluded.
+	// An object is occluded, and has been for half a second of stream time.
 	EventKind_EVENT_KIND_OBJECT_OCCLUDED EventKind = 4
-	// An object became lost.
+	// An object is lost, and has been for as long.
 	EventKind_EVENT_KIND_OBJECT_LOST EventKind = 5
-	// An occluded or lost object is visible again.
+	// An occluded or lost object is visible again, and has been for as long.
 	EventKind_EVENT_KIND_OBJECT_BACK EventKind = 6
 	// An annotation is in use from frame sequence on.
 	EventKind_EVENT_KIND_ANNOTATION_ACCEPTED EventKind = 7
@@ -998,7 +998,9 @@ type Event struct {
 	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
 	// When it happened, by segd's wall clock. What was seen on the frame sequence happened when that
 	// frame was taken: the frame's capture_time, or when it was received where the camera's clock is ahead
-	// of segd's or more than 2 s behind. Anything else happened when segd did it or noticed it.
+	// of segd's or more than 2 s behind; OBJECT_OCCLUDED, OBJECT_LOST and OBJECT_BACK when the first frame
+	// of that state was, half a second of stream time or more before. Anything else happened when segd did it
+	// or noticed it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	// What happened.
 	Kind EventKind `protobuf:"varint,4,opt,name=kind,proto3,enum=segd.v1.EventKind" json:"kind,omitempty"`

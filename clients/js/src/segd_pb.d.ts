@@ -462,7 +462,9 @@ export declare type Event = Message<"segd.v1.Event"> & {
   /**
    * When it happened, by segd's wall clock. What was seen on the frame sequence happened when that
    * frame was taken: the frame's capture_time, or when it was received where the camera's clock is ahead
-   * of segd's or more than 2 s behind. Anything else happened when segd did it or noticed it.
+   * of segd's or more than 2 s behind; OBJECT_OCCLUDED, OBJECT_LOST and OBJECT_BACK when the first frame
+   * of that state was, half a second of stream time or more before. Anything else happened when segd did it
+   * or noticed it.
    *
    * @generated from field: google.protobuf.Timestamp time = 3;
    */
@@ -1051,21 +1053,21 @@ export enum EventKind {
   OBJECT_APPEARED = 3,
 
   /**
-   * An object went from visible to occluded.
+   * An object is occluded, and has been for half a second of stream time.
    *
    * @generated from enum value: EVENT_KIND_OBJECT_OCCLUDED = 4;
    */
   OBJECT_OCCLUDED = 4,
 
   /**
-   * An object became lost.
+   * An object is lost, and has been for as long.
    *
    * @generated from enum value: EVENT_KIND_OBJECT_LOST = 5;
    */
   OBJECT_LOST = 5,
 
   /**
-   * An occluded or lost object is visible again.
+   * An occluded or lost object is visible again, and has been for as long.
    *
    * @generated from enum value: EVENT_KIND_OBJECT_BACK = 6;
    */
