@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/plain"
@@ -23,7 +24,7 @@ import (
 // Declared are all cameras, those that do not run too, and how it is about adding others.
 func (m *Manager) Declared() (list []web.Declared, about web.Adding) {
 	k := m.known.Load()
-	about.Kept = k.kept
+	about.Kept, about.Detect = k.kept, config.DefaultDetectClasses()
 	if k.unread != nil {
 		about.Kept, about.Fault = false, k.unread.Error()
 	}

@@ -36,12 +36,12 @@ func ParseCamera(ctx context.Context, text []byte, dir string, in *Config) (Came
 	}
 	d.cameras(c)
 	known := coco.Names()
-	if in.Detector.Names != "" && c.Cameras[0].Detect.given() {
+	if in.Detector.Names != "" {
 		if known, err = readNames(ctx, in.Detector.Names); err != nil {
 			return Camera{}, fmt.Errorf("config: detector.names: %w", err)
 		}
 	}
-	d.detected(&Config{Cameras: c.Cameras}, known) // what is hidden in all cameras was checked where that was read
+	d.detected(c, known)
 	if len(d.faults) > 0 {
 		for i := range d.faults {
 			d.faults[i].Path = strings.TrimPrefix(strings.TrimPrefix(d.faults[i].Path, at), ".")

@@ -106,7 +106,8 @@ func TestParseCameraPrivacy(t *testing.T) {
 		{`"detect": {"classes": ["person", "car"]}, "privacy": {"blur": ["car"]}`, "", []string{"car"}},
 		{`"privacy": {"off": true}`, "", nil},
 		{`"detect": {"classes": ["forklift"]}, "privacy": {"off": true}`, "detect.classes[0]", nil},
-		{`"fps": 5`, "privacy", nil},
+		{`"fps": 5`, "", []string{"person"}},
+		{`"detect": {"classes": ["car"]}`, "privacy", nil},
 		{`"detect": {"classes": ["person"]}, "privacy": {"blur": ["car"]}`, "privacy.blur[0]", nil},
 	} {
 		cam, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+tt.more+`}`), "", in)
@@ -123,14 +124,14 @@ func TestParseCameraPrivacy(t *testing.T) {
 	}
 }
 
-// What is hidden in all cameras may have a name of the detector's own, also where a camera detects nothing.
+// What is hidden in all cameras may have a name of the detector's own, also where the camera says nothing of what it detects.
 func TestParseCameraPrivacyOfNames(t *testing.T) {
 	names := filepath.Join(t.TempDir(), "names.txt")
 	if err := os.WriteFile(names, []byte("forklift\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in := &config.Config{Detector: config.Detector{Names: names}, Privacy: config.Privacy{Blur: []string{"forklift"}, Margin: "10%", Show: config.ShowNobody}}
-	for _, more := range []string{`"privacy": {"off": true}`, `"detect": {"classes": ["forklift"]}`} {
+	for _, more := range []string{`"privacy": {"off": true}`, `"fps": 5`, `"detect": {"classes": ["forklift"]}`} {
 		if _, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+more+`}`), "", in); err != nil {
 			t.Errorf("%s: %v", more, err)
 		}

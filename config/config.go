@@ -502,11 +502,11 @@ func parseAspect(text string) (ratio float64, ok bool) {
 	return ratio, ratio >= 1.0/maxAspect && ratio <= maxAspect
 }
 
-// Detect has segd mark what a detector finds, by itself (docs/marking.md). Without it only people and
-// programs mark.
+// Detect is what segd marks by itself of what a detector finds (docs/marking.md). A camera without it marks persons
+// and road vehicles. With off: true only people and programs mark.
 type Detect struct {
-	// Classes are the names of what is marked, such as person or car, of those that the detector knows.
-	// Required.
+	// Classes are the names of what is marked, of those that the detector knows. Default person, bicycle, car,
+	// motorcycle, bus and truck; with detector.names those of them that it knows, or all its names if it knows none of them.
 	Classes []string `yaml:"classes"`
 	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
 	// nothing is detected without, 200ms, and else with privacy 500ms. Frames that are dropped do not count. Default "1s".
@@ -524,17 +524,19 @@ type Detect struct {
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
 	// the middle of its box's lower edge, is marked. Default none: anywhere.
 	Zones []string `yaml:"zones"`
-	// Off has nothing marked for now; the rest stays as it is. Default false.
+	// Off has nothing marked; the rest stays as it is. Default false.
 	Off bool `yaml:"off"`
 }
 
-// given tells whether it is there, on or off.
-func (d Detect) given() bool { return len(d.Classes) > 0 }
+// DefaultDetectClasses are those that a camera marks which does not say what: persons and road vehicles.
+func DefaultDetectClasses() []string {
+	return []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}
+}
 
 // On tells whether anything is to be marked.
-func (d Detect) On() bool { return d.given() && !d.Off }
+func (d Detect) On() bool { return len(d.Classes) > 0 && !d.Off }
 
-// EveryTime is Every; 0 where there is no Detect.
+// EveryTime is Every.
 func (d Detect) EveryTime() time.Duration { return duration(d.Every) }
 
 // KeepTime is Keep.
@@ -821,19 +823,21 @@ func (c *Config) setDefaults() {
 		}
 		or(&c.Cameras[i].FPS, DefaultFPS)
 		c.Cameras[i].Privacy.setDefaults()
-		if d := &c.Cameras[i].Detect; d.given() {
-			if c.Detector.Path != "" {
-				or(&d.Every, DefaultDetectorEvery)
-			}
-			if c.PrivacyOf(c.Cameras[i]).given() {
-				or(&d.Every, DefaultPrivacyEvery)
-			}
-			or(&d.Every, DefaultDetectEvery)
-			or(&d.Score, DefaultDetectScore)
-			or(&d.MaxObjects, DefaultDetectObjects)
-			or(&d.Keep, DefaultDetectKeep)
-			or(&d.Reidentify, DefaultDetectReidentify)
+		d := &c.Cameras[i].Detect
+		if d.Classes == nil {
+			d.Classes = DefaultDetectClasses()
 		}
+		if c.Detector.Path != "" {
+			or(&d.Every, DefaultDetectorEvery)
+		}
+		if c.PrivacyOf(c.Cameras[i]).given() {
+			or(&d.Every, DefaultPrivacyEvery)
+		}
+		or(&d.Every, DefaultDetectEvery)
+		or(&d.Score, DefaultDetectScore)
+		or(&d.MaxObjects, DefaultDetectObjects)
+		or(&d.Keep, DefaultDetectKeep)
+		or(&d.Reidentify, DefaultDetectReidentify)
 		for k := range c.Cameras[i].Zones {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
 			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +36,8 @@ func TestDefaults(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
-		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25}},
+		Cameras: []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+			Detect: config.Detect{Classes: []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}, Every: "1s", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -97,6 +100,7 @@ cameras:
 	if err != nil {
 		t.Fatal(err)
 	}
+	byDefault := config.Detect{Classes: config.DefaultDetectClasses(), Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}
 	want := &config.Config{
 		Site: "yard",
 		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, BasePath: "/a-b/c.d_~", Alertmanager: "https://am/x", Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
@@ -123,9 +127,9 @@ cameras:
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Privacy:     config.Privacy{Margin: "10%", Show: "nobody", Off: true},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
-			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true},
-			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25},
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}, Detect: byDefault},
+			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true, Detect: byDefault},
+			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25, Detect: byDefault},
 			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Zones: []config.Zone{
 					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
@@ -135,8 +139,8 @@ cameras:
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}, Off: true}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
-			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1},
-			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 0.1},
+			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1, Detect: byDefault},
+			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 0.1, Detect: byDefault},
 			{Name: "h", URL: "file:h.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Detect:  config.Detect{Classes: []string{"person", "car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65},
 				Privacy: config.Privacy{Blur: []string{"person"}, Fill: []string{"car"}, Except: "kept", Margin: "2.5%", Show: "operator"},
@@ -353,14 +357,14 @@ var faultTable = []struct {
 			`f:4:111: cameras[0].detect.keep: "soon"; accepted: a duration of 1s or more, such as 30s`,
 			`f:4:125: cameras[0].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
 			`f:4:144: cameras[0].detect.reidentify: found 1.5; accepted: above 0, at most 1`,
-			`f:8:23: cameras[1].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
+			`f:8:23: cameras[1].detect.classes: none; accepted: a list of at least one class, such as [person, car], or off: true beside it or in its place`,
+			`f:8:42: cameras[1].detect.zones[1]: "garden" is no zone; accepted: names of this camera's zones: yard, porch`,
 			`f:9:60: cameras[2].detect.every: "2h"; accepted: a duration from 100ms to 1h, such as 2s`,
 			`f:9:71: cameras[2].detect.score: found -0.1; accepted: above 0, at most 1`,
 			`f:9:90: cameras[2].detect.max_objects: found -1; accepted: 1 to 100`,
 			`f:9:100: cameras[2].detect.keep: "10ms"; accepted: a duration of 1s or more, such as 30s`,
 			`f:9:114: cameras[2].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
 			`f:9:133: cameras[2].detect.reidentify: found -0.1; accepted: above 0, at most 1`,
-			`f:10:35: cameras[3].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
 			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, reidentify, zones, off`,
 			`f:12:46: cameras[5].detect.classes: found the text "person"; accepted: a list`,
 		}},
@@ -419,7 +423,7 @@ var faultTable = []struct {
 	{name: "privacy", text: "privacy: {blur: [person, persn], margin: 10px, show: everybody}\n" + minimal + `    detect: {classes: [person, car]}
     privacy: {blur: [person, dog], fill: [person], except: none, margin: 101%}
     ignore: [[[0, 0], [1, 1]], [[0, 0], [1, 0], [1]]]
-  - {name: b, url: file:x}
+  - {name: b, url: file:x, detect: {classes: [car]}}
   - {name: c, url: file:x, privacy: {show: operator}}
   - {name: d, url: file:x, privacy: {off: true, fill: [car]}}
   - {name: e, url: file:x, privacy: {off: true}}
@@ -662,11 +666,45 @@ func TestDetectorNames(t *testing.T) {
 	}
 }
 
+// A camera marks by default what it can of persons and road vehicles, and with a detector of other things all that it knows.
+func TestDefaultClasses(t *testing.T) {
+	dir := t.TempDir()
+	for names, want := range map[string][]string{"": config.DefaultDetectClasses(), "dog\ntruck\nperson\n": {"person", "truck"}, "crate\nfork lift\n": {"crate", "fork lift"}} {
+		detector := ""
+		if names != "" {
+			if err := os.WriteFile(filepath.Join(dir, "names.txt"), []byte(names), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			detector = "detector: {path: d.onnx, names: names.txt}\n"
+		}
+		file := filepath.Join(dir, "segd.yaml")
+		if err := os.WriteFile(file, []byte(detector+minimal+"  - {name: b, url: 'whip:', detect: {score: 0.5}}\n  - {name: c, url: 'whip:', detect: {off: true}}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(t.Context(), file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		added, err := config.ParseCamera(t.Context(), []byte(`{"name": "d", "url": "whip:", "detect": null}`), dir, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cam := range append(c.Cameras, added) {
+			if !slices.Equal(cam.Detect.Classes, want) || cam.Detect.On() != (cam.Name != "c") {
+				t.Errorf("names %q, camera %s: %+v; want %v", names, cam.Name, cam.Detect, want)
+			}
+		}
+	}
+}
+
 // The example that ships must be accepted as it stands.
 func TestExampleFile(t *testing.T) {
 	c, err := config.Load(t.Context(), "../deploy/segd.example.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got, want := c.Cameras[0].Detect, c.Cameras[1].Detect; !reflect.DeepEqual(got, want) {
+		t.Errorf("the first camera has %+v, which its comments say is the default; that is %+v", got, want)
 	}
 	if len(c.Cameras) < 2 {
 		t.Errorf("the example shows %d cameras, want several", len(c.Cameras))

@@ -33,7 +33,7 @@ func TestDiff(t *testing.T) {
 		},
 		{
 			"of a camera", cameras(gate, yard), cameras("{name: gate, url: 'rtsp://b/', loop: true, detect: {classes: [person]}}", yard),
-			Difference{Changed: []CameraDifference{{"gate", []string{"url", "loop", "detect.classes", "detect.every", "detect.score", "detect.max_objects", "detect.keep", "detect.reidentify"}}}},
+			Difference{Changed: []CameraDifference{{"gate", []string{"url", "loop", "detect.classes"}}}},
 		},
 		{
 			"zones", cameras(gate, yard), cameras("{name: gate, url: 'rtsp://a/', "+zone+"}", yard),

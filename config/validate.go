@@ -244,7 +244,6 @@ func (d *decoder) cameras(c *Config) {
 		d.layout(path, cam)
 		d.detect(path+".detect", cam)
 		d.privacy(path+".privacy", cam.Privacy)
-		d.hidden(path+".privacy", cam, c.PrivacyOf(cam))
 		d.ignore(path+".ignore", cam)
 		d.labels(path+".requires", cam.Requires)
 	}
@@ -253,11 +252,8 @@ func (d *decoder) cameras(c *Config) {
 // detect checks what the camera marks by itself, but for the names of the classes.
 func (d *decoder) detect(path string, cam Camera) {
 	det := cam.Detect
-	if !det.given() {
-		if _, written := d.source[path]; written && !d.faulty(path) {
-			d.bad(path+".classes", "missing; accepted: a list of at least one class, such as [person, car]")
-		}
-		return
+	if len(det.Classes) == 0 {
+		d.bad(path+".classes", "none; accepted: a list of at least one class, such as [person, car], or off: true beside it or in its place")
 	}
 	for i, class := range det.Classes {
 		if slices.Contains(det.Classes[:i], class) {
@@ -319,10 +315,7 @@ func (d *decoder) hidden(path string, cam Camera, p Privacy) {
 	if d.faulty(path + ".blur") { // it says nothing, and was to say something
 		return
 	}
-	accepted := "with detect.classes that have it"
-	if cam.Detect.given() {
-		accepted = "of the camera's detect.classes, " + strings.Join(cam.Detect.Classes, ", ")
-	}
+	accepted := "of the camera's detect.classes, " + strings.Join(cam.Detect.Classes, ", ")
 	for i, name := range slices.Concat(p.Blur, p.Fill) {
 		at := fmt.Sprintf("%s.blur[%d]", path, i)
 		if k := i - len(p.Blur); k >= 0 {
@@ -362,7 +355,8 @@ func (d *decoder) coordinates(list string, points [][]float64) {
 	}
 }
 
-// detected checks the classes that cameras mark, and that are hidden in all of them, against those that the detector knows.
+// detected checks the classes that cameras mark, and that are hidden in all of them, against those that the detector
+// knows, and that cameras mark what they are to hide. Of those that are marked by default it leaves what the detector knows.
 func (d *decoder) detected(c *Config, known []string) {
 	check := func(list string, names []string) {
 		for i, class := range names {
@@ -374,8 +368,14 @@ func (d *decoder) detected(c *Config, known []string) {
 	}
 	check("privacy.blur", c.Privacy.Blur)
 	check("privacy.fill", c.Privacy.Fill)
-	for i, cam := range c.Cameras {
-		check(fmt.Sprintf("cameras[%d].detect.classes", i), cam.Detect.Classes)
+	for i := range c.Cameras {
+		cam, at := &c.Cameras[i], fmt.Sprintf("cameras[%d]", i)
+		if _, written := d.source[at+".detect.classes"]; written {
+			check(at+".detect.classes", cam.Detect.Classes)
+		} else if cam.Detect.Classes = slices.DeleteFunc(DefaultDetectClasses(), func(class string) bool { return !slices.Contains(known, class) }); len(cam.Detect.Classes) == 0 {
+			cam.Detect.Classes = slices.Clone(known)
+		}
+		d.hidden(at+".privacy", *cam, c.PrivacyOf(*cam))
 	}
 }
 

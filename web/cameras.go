@@ -50,8 +50,9 @@ const (
 
 // Adding says how it is about adding cameras.
 type Adding struct {
-	Kept  bool   `json:"kept"`  // those that are added are there again when segd starts again
-	Fault string `json:"fault"` // why none can be added; else empty
+	Kept   bool     `json:"kept"`   // those that are added are there again when segd starts again
+	Fault  string   `json:"fault"`  // why none can be added; else empty
+	Detect []string `json:"detect"` // classes that a camera marks by itself which names none
 }
 
 // Tried is what a camera showed.

@@ -32,7 +32,7 @@ func (m *managed) Declared() ([]Declared, Adding) {
 		{Name: "gate", URL: "rtsp://xxxxx@h/", Source: SourceFile, Kept: true},
 		{Name: "attic", URL: "whip:", Source: SourceAdded, Paused: true, Given: json.RawMessage(`{"name":"attic"}`)},
 		{Name: "cellar", Source: SourceAdded, Fault: "sealed with another key"},
-	}, Adding{Kept: true}
+	}, Adding{Kept: true, Detect: []string{"person"}}
 }
 
 func (m *managed) Add(_ context.Context, body []byte) (string, error) {

@@ -62,11 +62,11 @@ func demoCommand(std cli.Streams) *cobra.Command {
 // demoConfig is the configuration of a camera at url. It is a file like any
 // other, so that the environment overrides it as it does any other.
 func demoConfig(f demoFlags, url string) (*config.Config, error) {
-	detect := ""
-	if !f.byHand {
-		detect = ", detect: {classes: [person], max_objects: 12, keep: 5s}"
+	detect := "{classes: [person], max_objects: 12, keep: 5s}"
+	if f.byHand {
+		detect = "{off: true}"
 	}
-	text := "log: {level: warn}\ncameras: [{name: demo, transport: tcp, url: '" + url + "'" + detect + "}]\n"
+	text := "log: {level: warn}\ncameras: [{name: demo, transport: tcp, url: '" + url + "', detect: " + detect + "}]\n"
 	environ := os.Environ()
 	for name, value := range map[string]string{
 		"SEGD_HTTP_ADDR": f.addr, "SEGD_NATS_ADDR": f.nats, "SEGD_MODEL_PATH": f.model, "SEGD_LOG_LEVEL": f.level,

@@ -73,6 +73,12 @@ func camera(t *testing.T, cfg demo.Config) *demo.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return play(t, c, cfg)
+}
+
+// play serves a clip.
+func play(t *testing.T, c *demo.Clip, cfg demo.Config) *demo.Server {
+	t.Helper()
 	s, err := demo.NewServer(c, cfg)
 	if err != nil {
 		t.Fatal(err)

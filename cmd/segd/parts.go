@@ -125,7 +125,7 @@ func (d *daemon) openDetector(next *config.Config) error {
 		return nil
 	case next.Detector.Path == "" && !d.heads:
 		return cli.Usage(&cameras.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
-			"camera %s: detect: the network %s has no heads; accepted: no detect, the network in the binary, or a detector.path",
+			"camera %s: detect: the network %s has no heads; accepted: detect: {off: true}, the network in the binary, or a detector.path",
 			next.Cameras[i].Name, d.cfg.Model.Path)})
 	}
 	with := *next

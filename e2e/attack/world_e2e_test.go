@@ -134,7 +134,7 @@ func (w *world) yaml(box string) string {
 		if box != "" {
 			requires = ", requires: [at=" + at + "]"
 		}
-		text += fmt.Sprintf("  - {name: %s, url: 'dir:%s', fps: 4, loop: true%s}\n", name, w.dir, requires)
+		text += fmt.Sprintf("  - {name: %s, url: 'dir:%s', fps: 4, loop: true, detect: {off: true}%s}\n", name, w.dir, requires)
 	}
 	return text
 }
@@ -208,7 +208,7 @@ func (w *world) settle() {
 		}
 	}
 	until("an added camera", func(ctx context.Context) error {
-		return w.target("").added(ctx, fmt.Sprintf(`{"name":"%s","url":"dir:%s","fps":4,"loop":true}`, porch, w.dir))
+		return w.target("").added(ctx, fmt.Sprintf(`{"name":"%s","url":"dir:%s","fps":4,"loop":true,"detect":{"off":true}}`, porch, w.dir))
 	})
 	for _, camera := range []string{gate, yard, porch} {
 		until("an object marked on "+camera, func(ctx context.Context) error {

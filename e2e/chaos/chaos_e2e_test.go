@@ -130,7 +130,7 @@ func begin(t *testing.T) *world {
 		}
 		t.Cleanup(link.Close)
 		w.names, w.cameras, w.links = append(w.names, name), append(w.cameras, camera), append(w.links, link)
-		config += fmt.Sprintf("  - {name: %s, url: 'rtsp://%s/%s', transport: tcp}\n", name, link.Addr(), name)
+		config += fmt.Sprintf("  - {name: %s, url: 'rtsp://%s/%s', transport: tcp, detect: {off: true}}\n", name, link.Addr(), name)
 	}
 	w.segd = harness.Run(t, config)
 	if err := w.segd.Published(t.Context(), time.Minute); err != nil {

@@ -77,7 +77,7 @@ func begin(t *testing.T) *world {
 			t.Fatal(err)
 		}
 		w.names = append(w.names, name)
-		w.yaml += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, annotation: '%s'}\n", name, server.URL(), file)
+		w.yaml += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, annotation: '%s', detect: {off: true}}\n", name, server.URL(), file)
 	}
 	// One connection to each server, so that nothing is missed when one is killed.
 	for _, node := range w.cluster.Nodes {

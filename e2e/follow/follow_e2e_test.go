@@ -105,7 +105,7 @@ func TestFollow(t *testing.T) {
 // once plays the clip to a segd, marks persons, one or all (0), and gathers what it says.
 func once(t *testing.T, truth *mot.Truth, playing string, m mot.Mark, only int) (*result, error) {
 	ctx := t.Context()
-	segd := harness.Run(t, fmt.Sprintf("site: %s\nlog: {level: warn}\ncameras: [{name: %s, url: 'file:%s'}]\n", site, camera, playing))
+	segd := harness.Run(t, fmt.Sprintf("site: %s\nlog: {level: warn}\ncameras: [{name: %s, url: 'file:%s', detect: {off: true}}]\n", site, camera, playing))
 	masks := make(chan *segdv1.MaskFrame, 1024) // more than come while one annotation is answered
 	if _, err := harness.Connect(t, segd.NATS).Subscribe(fmt.Sprintf("segd.v1.%s.%s.mask", site, camera), func(msg *nats.Msg) {
 		f := new(segdv1.MaskFrame)

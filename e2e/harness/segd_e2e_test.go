@@ -15,7 +15,7 @@ import (
 func TestSegd(t *testing.T) {
 	server := StartNATS(t, "max_payload: 8MB")
 	camera := StartCamera(t, StartRelay(t), "cam", Video{Width: 320, Height: 240, Rate: 10, Sound: true})
-	s := Run(t, fmt.Sprintf("nats: {url: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras: [{name: cam, url: '%s', transport: tcp}]\n", server.URL, camera.URL()))
+	s := Run(t, fmt.Sprintf("nats: {url: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras: [{name: cam, url: '%s', transport: tcp, detect: {off: true}}]\n", server.URL, camera.URL()))
 	if s.NATS != server.URL {
 		t.Errorf("segd publishes to %s; want %s", s.NATS, server.URL)
 	}

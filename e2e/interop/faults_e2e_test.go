@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 	}
 	t.Cleanup(w.network.Close)
 	w.camera = harness.StartCamera(t, w.relay, "cam", harness.Video{Keys: 12, Sound: true})
-	s := harness.Run(t, fmt.Sprintf("superpixels: 100\nmodel: {short_side: 64}\ncameras:\n  - {name: %s, url: 'rtsp://%s:%s@%s/cam', transport: tcp}\n",
+	s := harness.Run(t, fmt.Sprintf("superpixels: 100\nmodel: {short_side: 64}\ncameras:\n  - {name: %s, url: 'rtsp://%s:%s@%s/cam', transport: tcp, detect: {off: true}}\n",
 		faultCamera, user, password, w.network.Addr()))
 	w.bus = listen(t, s, faultCamera)
 	// Long enough that it is known how often pictures come.

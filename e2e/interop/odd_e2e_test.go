@@ -64,7 +64,7 @@ func TestOddCameras(t *testing.T) {
 	text.WriteString("superpixels: 100\nmodel: {short_side: 64}\ncameras:\n")
 	add := func(name, url, more string) {
 		url = strings.NewReplacer("RTSP", addrs[0], "HTTP", addrs[1]).Replace(url)
-		fmt.Fprintf(&text, "  - {name: %s, url: '%s'%s}\n", name, url, more)
+		fmt.Fprintf(&text, "  - {name: %s, url: '%s', detect: {off: true}%s}\n", name, url, more)
 	}
 	for _, c := range oddCameras {
 		add(c.name, c.url, "")

@@ -44,7 +44,7 @@ func TestOddRTSP(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("superpixels: 100\nmodel: {short_side: 64}\ncameras:\n")
 	for _, c := range cameras {
-		fmt.Fprintf(&text, "  - {name: %s, url: 'rtsp://%s', transport: tcp}\n", c.name, c.url)
+		fmt.Fprintf(&text, "  - {name: %s, url: 'rtsp://%s', transport: tcp, detect: {off: true}}\n", c.name, c.url)
 	}
 	s := harness.Run(t, text.String())
 	for _, c := range cameras {

@@ -62,9 +62,9 @@ func TestPictures(t *testing.T) {
 		if strings.Contains(c.url, "://") {
 			loop = ""
 		}
-		fmt.Fprintf(&text, "  - {name: %s, url: '%s'%s%s}\n", c.name, c.url, loop, c.more)
+		fmt.Fprintf(&text, "  - {name: %s, url: '%s', detect: {off: true}%s%s}\n", c.name, c.url, loop, c.more)
 	}
-	fmt.Fprintf(&text, "  - {name: album, url: '%s'}\n", album)
+	fmt.Fprintf(&text, "  - {name: album, url: '%s', detect: {off: true}}\n", album)
 	s := harness.Run(t, text.String())
 	for _, c := range cameras {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ type publishWorld struct {
 
 func TestPublishers(t *testing.T) {
 	w := &publishWorld{picture: filepath.Join(t.ArtifactDir(), "publishing.png")}
-	w.segd = harness.Run(t, fmt.Sprintf("whip: {addr: '%s', token: %s}\nsuperpixels: 200\ncameras: [{name: %s, url: 'whip:'}]\n",
+	w.segd = harness.Run(t, fmt.Sprintf("whip: {addr: '%s', token: %s}\nsuperpixels: 200\ncameras: [{name: %s, url: 'whip:', detect: {off: true}}]\n",
 		harness.FreeAddrs(t, 1)[0], token, camera))
 	w.url, w.whip = w.segd.Page+"publish/"+camera, w.segd.Page+"whip/"+camera
 	w.bus = listen(t, w.segd, camera)

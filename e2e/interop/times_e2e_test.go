@@ -190,10 +190,10 @@ func TestTimes(t *testing.T) {
 	text := "superpixels: 100\nmodel: {short_side: 64}\ncameras:\n"
 	for _, c := range cameras {
 		if c.change == nil {
-			text += fmt.Sprintf("  - {name: %s, url: 'file:%s', loop: true}\n", c.name, joined(t))
+			text += fmt.Sprintf("  - {name: %s, url: 'file:%s', loop: true, detect: {off: true}}\n", c.name, joined(t))
 			continue
 		}
-		text += fmt.Sprintf("  - {name: %s, url: 'rtsp://%s/h264', transport: tcp}\n", c.name, retimed(t, addr, c.change))
+		text += fmt.Sprintf("  - {name: %s, url: 'rtsp://%s/h264', transport: tcp, detect: {off: true}}\n", c.name, retimed(t, addr, c.change))
 	}
 	s := harness.Run(t, text)
 	listening := make(map[string]bus)

@@ -156,7 +156,7 @@ func TestFleetQueries(t *testing.T) {
 	var processes []*harness.Process
 	for _, name := range []string{"box-a", "box-b"} {
 		s := harness.Run(t, fmt.Sprintf("nats: {url: '%s'}\nfleet: {box: %s}\nsuperpixels: 200\nmodel: {short_side: 64}\n"+
-			"cameras: [{name: %s, url: 'file:%s', loop: true}, {name: yard, url: 'file:%s', loop: true}]\n", nats.URL, name, camera, demo.ClipPath, demo.ClipPath))
+			"cameras: [{name: %s, url: 'file:%s', loop: true, detect: {off: true}}, {name: yard, url: 'file:%s', loop: true, detect: {off: true}}]\n", nats.URL, name, camera, demo.ClipPath, demo.ClipPath))
 		boxes[name], pages, processes = s, append(pages, s.Page), append(processes, s.Process)
 	}
 	runs := func(box string, cameras float64) func(context.Context) error {

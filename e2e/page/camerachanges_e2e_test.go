@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
 )
 
 // edited changes what is not secret, and what is not shown goes on to be known.
@@ -60,6 +62,9 @@ func (w *cameraWorld) edited(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := h.fill(ctx, "#camera-detect", ""); err != nil { // nothing is to be marked
+		return err
+	}
 	if err := h.press(ctx, "#camera-more summary"); err != nil {
 		return err
 	}
@@ -80,6 +85,9 @@ func (w *cameraWorld) edited(ctx context.Context) error {
 	}
 	if err := h.says(ctx, "#toast", "yard is changed"); err != nil {
 		return err
+	}
+	if all, err := harness.Get(ctx, w.url+"api/v1/cameras"); err != nil || !strings.Contains(string(all), `"detect":{"off":true}`) {
+		return errors.Join(err, fmt.Errorf("the cameras are %s; want one that marks nothing", all))
 	}
 	if err := h.live(ctx, "yard"); err != nil {
 		return err

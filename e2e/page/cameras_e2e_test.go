@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/onvif/onviftest"
@@ -121,7 +122,10 @@ func (w *cameraWorld) invited(ctx context.Context) (err error) {
 		return err
 	}
 	// What will be marked by itself is there to be seen.
-	return w.desk.inSight(ctx, "#camera-detect")
+	if err := w.desk.inSight(ctx, "#camera-detect"); err != nil {
+		return err
+	}
+	return w.desk.eventually(ctx, "what is marked by default", fmt.Sprintf(`document.querySelector("#camera-detect").value === %q`, strings.Join(config.DefaultDetectClasses(), ", ")))
 }
 
 func (w *cameraWorld) wrongPort(ctx context.Context) error {
@@ -180,12 +184,12 @@ func (w *cameraWorld) byURL(ctx context.Context) error {
 	if err := h.live(ctx, "gate"); err != nil {
 		return err
 	}
-	all, err := harness.Get(ctx, w.url+"api/v1/cameras")
+	all, err := harness.Get(ctx, w.url+"api/v1/config")
 	if err != nil {
 		return err
 	}
-	if want := `"classes":["person","car","bicycle","motorcycle","bus","truck"]`; !strings.Contains(string(all), want) {
-		return fmt.Errorf("the cameras are %s; want one with %s", all, want)
+	if want := `"detect":{"classes":["` + strings.Join(config.DefaultDetectClasses(), `","`) + `"]`; !strings.Contains(string(all), want) {
+		return fmt.Errorf("the configuration is %s; want a camera with %s", all, want)
 	}
 	return h.picture(ctx, "4-added")
 }

@@ -56,7 +56,7 @@ func TestFleet(t *testing.T) {
 	addrs := harness.FreeAddrs(t, 4)
 	cameras := ""
 	for _, name := range []string{"east", "north", "south"} {
-		cameras += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp}\n", name, w.video.URL())
+		cameras += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: {off: true}}\n", name, w.video.URL())
 	}
 	start := func(name string, i int) *harness.Segd {
 		return harness.Run(t, fmt.Sprintf(`http: {addr: '%s', token: %q, viewer_token: %q}

@@ -41,7 +41,7 @@ func TestSqueezed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := harness.Run(t, fmt.Sprintf("superpixels: 500\nmodel: {short_side: 64}\ncameras: [{name: %s, url: 'dir:%s', fps: 5, loop: true, aspect: 4:3}]\n", name, dir))
+	s := harness.Run(t, fmt.Sprintf("superpixels: 500\nmodel: {short_side: 64}\ncameras: [{name: %s, url: 'dir:%s', fps: 5, loop: true, aspect: 4:3, detect: {off: true}}]\n", name, dir))
 	masks, err := harness.Connect(t, s.NATS).SubscribeSync("segd.v1.home." + name + ".mask")
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func caddy(t *testing.T, addr string) proxied {
 func TestProxy(t *testing.T) {
 	addrs := harness.FreeAddrs(t, 3)
 	harness.Run(t, fmt.Sprintf("http: {addr: '%s', token: %s, base_path: %s, trusted_proxies: [127.0.0.1]}\nnats: {addr: '%s'}\nwhip: {addr: '%s'}\n"+
-		"superpixels: 200\ncameras: [{name: clip, loop: true, url: 'file:%s'}, {name: %s, url: 'whip:'}]\n",
+		"superpixels: 200\ncameras: [{name: clip, loop: true, url: 'file:%s', detect: {off: true}}, {name: %s, url: 'whip:', detect: {off: true}}]\n",
 		addrs[0], token, base, addrs[1], addrs[2], demo.FindClip(), publisher))
 	for name, start := range map[string]func(*testing.T) proxied{
 		"nginx hands the path on": func(t *testing.T) proxied { return nginx(t, "proxy_pass http://"+addrs[0]+";") },

@@ -64,7 +64,7 @@ func begin(t *testing.T, clip *demo.Clip) (*harness.Segd, <-chan *segdv1.MaskFra
 	s := harness.Run(t, fmt.Sprintf(`
 site: restarttest
 nats: {addr: '%s', store_dir: '%s'}
-cameras: [{name: clip, url: '%s', transport: tcp, annotation: '%s'}]
+cameras: [{name: clip, url: '%s', transport: tcp, annotation: '%s', detect: {off: true}}]
 `, harness.FreeAddrs(t, 1)[0], t.TempDir(), camera.URL(), marks))
 	masks := make(chan *segdv1.MaskFrame, 2*length)
 	conn := harness.Connect(t, s.NATS, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))

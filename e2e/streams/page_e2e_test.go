@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 	addrs := harness.FreeAddrs(t, 3)
 	w := &world{T: t}
 	w.segd = harness.Run(t, fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nnats: {addr: '%s'}\nwhip: {addr: '%s'}\n"+
-		"superpixels: 100\nmodel: {short_side: 64}\ncameras:\n- {name: gate, url: 'file:%s'}\n- {name: seen, url: 'file:%[6]s', detect: {classes: [person]}, privacy: {fill: [person], show: operator}}\n",
+		"superpixels: 100\nmodel: {short_side: 64}\ncameras:\n- {name: gate, url: 'file:%s', detect: {off: true}}\n- {name: seen, url: 'file:%[6]s', detect: {classes: [person]}, privacy: {fill: [person], show: operator}}\n",
 		addrs[0], token, viewer, addrs[1], addrs[2], clip(t, counting)))
 	w.until("masks", func() bool { return w.published() > 5 })
 	b := harness.Browser(t)

@@ -142,7 +142,7 @@ func TestStreams(t *testing.T) {
 	addrs := harness.FreeAddrs(t, 4)
 	w := &world{T: t, rtsp: addrs[2]}
 	w.segd = harness.Run(t, fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nnats: {addr: '%s'}\nrtsp: {addr: '%s'}\nwhip: {addr: '%s'}\n"+
-		"superpixels: 100\nmodel: {short_side: 64}\ncameras: [{name: gate, loop: true, url: 'file:%s'}, {name: square, loop: true, url: 'file:%s'}]\n",
+		"superpixels: 100\nmodel: {short_side: 64}\ncameras: [{name: gate, loop: true, url: 'file:%s', detect: {off: true}}, {name: square, loop: true, url: 'file:%s', detect: {off: true}}]\n",
 		addrs[0], token, viewer, addrs[1], addrs[2], addrs[3], demo.FindClip(), clip(t, square)))
 	w.until("masks", func() bool { return w.published() > 5 })
 	for _, step := range []struct {

@@ -40,7 +40,7 @@ type cameraFlags struct {
 func (f *cameraFlags) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
 	f.to.prepared(cmd, do)
 	f.login.Flags(cmd, "the camera")
-	cmd.Flags().StringSliceVar(&f.detect, "detect", nil, "classes to mark by itself, such as person,car")
+	cmd.Flags().StringSliceVar(&f.detect, "detect", nil, "classes to mark by itself, such as person,dog, in place of persons and road vehicles")
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func setCommand(std cli.Streams) *cobra.Command {
 			"listed. With --user and no password that is asked for.\n\n" + settingsHelp,
 		Example: "  segd camera set yard transport=tcp detect.score=0.5\n" +
 			"  segd camera set yard --user admin --password-file camera.secret\n" +
-			"  segd camera set yard detect=    # marks nothing by itself any more",
+			"  segd camera set yard detect.off=true    # marks nothing by itself; detect= marks persons and road vehicles again",
 	}, func(ctx context.Context, args []string) error {
 		patch := map[string]any{}
 		if err := f.fill(std, patch, args[1:]); err != nil {

@@ -268,12 +268,12 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		text += fmt.Sprintf(", batch: %d", c.Batch)
 	}
 	text += "}\ncameras:\n"
-	detect := ""
+	detect := "{off: true}"
 	if f.detect {
-		detect = ", detect: {classes: [person]}"
+		detect = "{classes: [person]}"
 	}
 	for i, url := range urls {
-		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp%s}\n", benchCameraName(i), url, detect)
+		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: %s}\n", benchCameraName(i), url, detect)
 	}
 	if f.add != "" {
 		if _, err := config.Parse(f.add, []byte(text), nil); err != nil {

@@ -392,6 +392,8 @@ func configText(site string, cameras []config.Camera) string {
 		head = strings.Replace(head, "\nsite: home\n", "\nsite: "+quote(site)+"\n", 1)
 	}
 	head = strings.Replace(head, "\n  # store_dir: \"\"\n", "\n  store_dir: segd-data # what is known outlives a restart\n", 1)
+	at := strings.Index(deploy.ExampleConfig, "    # What is marked by itself")
+	detect, _, _ := strings.Cut(deploy.ExampleConfig[at:], "    # Objects to follow")
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("\ncameras:\n  # Name: letters, digits, _ and -; it is part of the NATS subjects.\n")
@@ -406,14 +408,7 @@ func configText(site string, cameras []config.Camera) string {
 		if c.Fingerprint != "" {
 			fmt.Fprintf(&b, "    # SHA-256 of the one certificate it may show.\n    fingerprint: %s\n", quote(c.Fingerprint))
 		}
-		b.WriteString("    # What is marked by itself when it is detected (docs/marking.md); without it only people mark.\n" +
-			"    detect:\n      classes: [person, car, bicycle, motorcycle, bus, truck]\n" +
-			"      # every: 1s        # from one look to the next\n" +
-			"      # score: 0.4       # how sure the detector has to be\n" +
-			"      # max_objects: 30  # at most\n" +
-			"      # keep: 30s        # out of sight, before it is forgotten\n" +
-			"      # reidentify: 0.75 # how much it has to look like one that was lost to be that again; 1: never\n" +
-			"      # zones: []        # names of the camera's zones: only what is found in them\n")
+		b.WriteString(detect)
 		b.WriteString("    # Objects to follow from the first frame on: a JSON file. Without one, mark them\n" +
 			"    # in the page or by `segd annotate`.\n    # annotation: objects.json\n")
 	}

@@ -6,7 +6,6 @@ import { FieldFaults } from "./fieldfaults.js";
 import { Found } from "./found.js";
 
 const reach = ["url", "user", "password", "transport", "fingerprint", "rotate", "aspect"]; // what a test picture depends on
-const usual = "person, car, bicycle, motorcycle, bus, truck"; // marked by itself, as segd init writes it
 const published = /^whip:/i; // by others: segd cannot fetch a picture
 
 export class CameraDialog {
@@ -21,6 +20,7 @@ export class CameraDialog {
   #request = null;
   #asked = false; // whether it shall really be removed
   #named = false; // by hand
+  #usual = ""; // what a camera marks by itself that does not say
 
   // parts: dialog, form, title, close, ways, urlField, hostField, nameField, find, findStatus,
   // foundBox, foundList, more, requiresField, picture, passing, status, faults, danger, test, pause, remove, submit, anyway, cancel.
@@ -52,10 +52,11 @@ export class CameraDialog {
   get open() { return this.#parts.dialog.open; }
   get #fields() { return this.#parts.form.elements; }
 
-  // add asks for a new camera; kept tells whether it will be there after a restart, fleet whether boxes share
-  // the cameras.
-  add(kept, fleet) {
-    this.#begin(null, { detect: usual });
+  // add asks for a new camera; adding is how it is about adding cameras, as the API says, and fleet tells whether boxes
+  // share the cameras.
+  add({ kept, detect }, fleet) {
+    this.#usual = detect.join(", ");
+    this.#begin(null, { detect: this.#usual });
     this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
@@ -63,9 +64,10 @@ export class CameraDialog {
   }
 
   // edit changes a camera that was added, which is as segd lists it.
-  edit(camera, fleet) {
+  edit(camera, fleet, adding) {
+    this.#usual = adding.detect.join(", ");
     const { name, url, kept, settings: { transport, fingerprint, rotate, aspect, detect, requires } = {} } = camera;
-    this.#begin(camera, { name, url, transport, fingerprint, rotate, aspect, detect: detect?.classes?.join(", "), requires: requires?.join(", ") });
+    this.#begin(camera, { name, url, transport, fingerprint, rotate, aspect, detect: detect?.off ? "" : detect?.classes?.join(", ") ?? this.#usual, requires: requires?.join(", ") });
     this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
@@ -220,12 +222,12 @@ export class CameraDialog {
     const labels = listed(requires);
     if (this.#camera) {
       const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, (k === "rotate" ? Number(rotate) : values[k]) || null]));
-      if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes, off: null } : null; // who names some has them marked
+      if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes, off: null } : { off: true }; // who names some has them marked
       if (requires !== this.#before.requires) changes.requires = labels.length > 0 ? labels : null;
       if (await this.#ask("Saving…", () => api.changeCamera(name, changes))) this.#done("changed", name);
       return;
     }
-    const settings = { name, ...filled(rest), ...(rotate !== "0" && { rotate: Number(rotate) }), ...(classes.length > 0 && { detect: { classes } }), ...(labels.length > 0 && { requires: labels }) };
+    const settings = { name, ...filled(rest), ...(rotate !== "0" && { rotate: Number(rotate) }), ...(detect !== this.#usual && { detect: classes.length > 0 ? { classes } : { off: true } }), ...(labels.length > 0 && { requires: labels }) };
     if (await this.#ask("Adding it…", () => api.addCamera(settings))) this.#done("added", name);
   }
 

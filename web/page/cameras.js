@@ -23,7 +23,7 @@ export class Cameras {
     this.#toast = toast;
     this.#look = look;
     for (const b of [parts.add, parts.first]) b.addEventListener("click", () => this.add());
-    parts.edit.addEventListener("click", () => this.#dialog.edit(stage.feed.info, this.#fleet));
+    parts.edit.addEventListener("click", () => this.#dialog.edit(stage.feed.info, this.#fleet, this.#adding));
     parts.resume.addEventListener("click", () => this.#resume());
   }
 
@@ -62,7 +62,7 @@ export class Cameras {
     if (this.#readOnly || !this.#adding) return;
     if (this.#adding.fault) return this.#toast.show(`No camera can be added: ${this.#adding.fault}`, { fault: true });
     if (document.fullscreenElement) document.exitFullscreen();
-    this.#dialog.add(this.#adding.kept, this.#fleet);
+    this.#dialog.add(this.#adding, this.#fleet);
   }
 
   async #resume() {
