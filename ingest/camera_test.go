@@ -249,6 +249,7 @@ type rawCamera struct {
 	mu             sync.Mutex
 	playing        map[*gortsplib.ServerConn]bool // asked PLAY, not yet answered
 	players        chan struct{}                  // one value a PLAY answered
+	heard          chan rtcp.Packet               // what players report; more than it holds is dropped
 	credentials    []string                       // every Authorization that came with a DESCRIBE
 	connections    int
 	ticks          uint32
@@ -266,7 +267,7 @@ func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 // serveRawBy is serveRaw by a server that is set up but for where it listens.
 func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.Media) *rawCamera {
 	t.Helper()
-	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100),
+	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100), heard: make(chan rtcp.Packet, 10),
 		playing: make(map[*gortsplib.ServerConn]bool)}
 	server.Handler, server.WriteQueueSize = c, 4096
 	if server.RTSPAddress == "" {
@@ -387,6 +388,12 @@ func (c *rawCamera) OnPlay(ctx *gortsplib.ServerHandlerOnPlayCtx) (*base.Respons
 	c.mu.Lock()
 	c.playing[ctx.Conn] = true
 	c.mu.Unlock()
+	ctx.Session.OnPacketRTCP(c.media, func(p rtcp.Packet) {
+		select {
+		case c.heard <- p:
+		default:
+		}
+	})
 	return &base.Response{StatusCode: base.StatusOK}, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bluenviron/gortsplib/v5"
-	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 )
@@ -60,31 +58,13 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// hearer is a camera that hears reports.
-type hearer struct {
-	*rawCamera
-	heard chan rtcp.Packet
-}
-
-func (h hearer) OnPlay(ctx *gortsplib.ServerHandlerOnPlayCtx) (*base.Response, error) {
-	ctx.Session.OnPacketRTCP(h.media, func(p rtcp.Packet) {
-		select {
-		case h.heard <- p:
-		default:
-		}
-	})
-	return h.rawCamera.OnPlay(ctx)
-}
-
 // Over TCP a camera gets them, too.
 func TestReportsOverTCP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 5 s: until the first report")
 	}
 	t.Parallel()
-	server := &gortsplib.Server{}
-	cam := hearer{rawCamera: serveRawBy(t, server, h264Media()), heard: make(chan rtcp.Packet, 10)}
-	server.Handler = cam
+	cam := serveRaw(t, h264Media())
 	cfg := testConfig(cam.url(), "tcp")
 	cfg.StallTimeout = patience // there are few pictures
 	w := start(t, cfg)
