@@ -233,6 +233,9 @@ func (s Served) String() string { return s.Site + "/" + s.Camera }
 
 // Named lists cameras for people.
 func Named(list []Served) string {
+	if len(list) == 0 {
+		return "none"
+	}
 	names := make([]string, len(list))
 	for i, s := range list {
 		names[i] = s.String()

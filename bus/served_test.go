@@ -18,7 +18,7 @@ func TestUnservedIsLogged(t *testing.T) {
 	lines := make(chan string, 1)
 	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { lines <- string(p); return len(p), nil }), nil))
 	watch(t, urlOf(port), "gaet", Handlers{Logger: log, Mask: func(*segdv1.MaskFrame) {}})
-	if line := receive(t, lines); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "watched=gaet") {
+	if line := receive(t, lines); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "watched=gaet served=none") {
 		t.Errorf("it says %q", line)
 	}
 }
