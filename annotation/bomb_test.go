@@ -117,6 +117,23 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// An outline whose every line crosses the picture takes no more memory of a picture that is higher.
+func TestInsideOfHighPicture(t *testing.T) {
+	const width, height, points = 2000, 4096, 1001
+	a := Annotation{Width: width, Height: height, Objects: []Object{{ID: 1}}}
+	for i := range points {
+		a.Objects[0].Polygon = append(a.Objects[0].Polygon, Point{float64(i), float64(i % 2 * height)})
+	}
+	pixels := 0
+	n := memtest.Allocated(func() { a.Inside(0, func(int) { pixels++ }) })
+	if want := points / 2 * height; pixels < want*9/10 || pixels > want*11/10 {
+		t.Errorf("%d pixels are inside; want about %d", pixels, want)
+	}
+	if most := uint64(16 << 20); n > most {
+		t.Errorf("%d MiB of memory; want at most %d", n>>20, most>>20)
+	}
+}
+
 // Where no frame has come yet, the largest there can be bounds a mask.
 func TestMaskOfUnknownFrame(t *testing.T) {
 	if _, err := Parse(strings.NewReader(bomb(t, 16384, 16384, 8, 0, 1))); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "16384×16384") {

@@ -72,27 +72,31 @@ func (a *Annotation) Inside(k int, visit func(p int)) {
 	for _, p := range outline {
 		top, bottom = math.Min(top, p[1]), math.Max(bottom, p[1])
 	}
-	first := max(0, int(top))
-	crossings := make([][]float64, max(0, min(a.Height, int(bottom)+1)-first))
-	last := outline[len(outline)-1]
-	for _, p := range outline {
-		up, down := last, p
-		if up[1] > down[1] {
-			up, down = down, up
-		}
-		// Rows whose centre is in [up, down).
-		for y := max(first, int(math.Ceil(up[1]-0.5))); y < a.Height && float64(y)+0.5 < down[1]; y++ {
-			x := up[0] + (float64(y)+0.5-up[1])*(down[0]-up[0])/(down[1]-up[1])
-			crossings[y-first] = append(crossings[y-first], x)
-		}
-		last = p
-	}
-	for r, xs := range crossings {
-		slices.Sort(xs)
-		for i := 0; i+1 < len(xs); i += 2 {
-			for x := max(0, int(math.Ceil(xs[i]-0.5))); x < a.Width && float64(x)+0.5 < xs[i+1]; x++ {
-				visit((first+r)*a.Width + x)
+	var crossings [256][]float64 // of as many rows at once: each line may cross all of them
+	end := min(a.Height, int(bottom)+1)
+	for first := max(0, int(top)); first < end; first += len(crossings) {
+		rows := min(len(crossings), end-first)
+		last := outline[len(outline)-1]
+		for _, p := range outline {
+			up, down := last, p
+			if up[1] > down[1] {
+				up, down = down, up
 			}
+			// Rows whose centre is in [up, down).
+			for y := max(first, int(math.Ceil(up[1]-0.5))); y < first+rows && float64(y)+0.5 < down[1]; y++ {
+				x := up[0] + (float64(y)+0.5-up[1])*(down[0]-up[0])/(down[1]-up[1])
+				crossings[y-first] = append(crossings[y-first], x)
+			}
+			last = p
+		}
+		for r, xs := range crossings[:rows] {
+			slices.Sort(xs)
+			for i := 0; i+1 < len(xs); i += 2 {
+				for x := max(0, int(math.Ceil(xs[i]-0.5))); x < a.Width && float64(x)+0.5 < xs[i+1]; x++ {
+					visit((first+r)*a.Width + x)
+				}
+			}
+			crossings[r] = xs[:0]
 		}
 	}
 }
