@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"math"
 )
 
@@ -181,6 +182,17 @@ func (a *Annotation) HasExtent(k int) bool {
 }
 
 // checkExtent names the faults of the object's polygon and box.
+// Stroked is the box of object k's strokes, in pixels.
+func (a *Annotation) Stroked(k int) (box image.Rectangle) {
+	for _, s := range a.Objects[k].Scribbles {
+		r := s.Width / 2
+		for _, p := range s.Points {
+			box = box.Union(image.Rect(int(p[0]-r), int(p[1]-r), int(math.Ceil(p[0]+r)), int(math.Ceil(p[1]+r))))
+		}
+	}
+	return box.Intersect(image.Rect(0, 0, a.Width, a.Height))
+}
+
 func (a *Annotation) checkExtent(at string, o Object) []error {
 	var faults []error
 	add := func(field, format string, args ...any) { faults = append(faults, Faultf(at+field, format, args...)) }

@@ -128,7 +128,7 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 	boxes, areas := extents(ann)
 	for k, box := range boxes {
 		if !ann.HasExtent(k) { // it is no smaller than its strokes
-			box = stroked(ann, k)
+			box = ann.Stroked(k)
 			p.fine(box, fineFilled*float64(box.Dx()*box.Dy()))
 			continue
 		}
@@ -312,17 +312,6 @@ func extents(ann *annotation.Annotation) (boxes []image.Rectangle, areas []float
 		boxes[k], areas[k] = boxes[k].Union(box), areas[k]+area
 	}
 	return boxes, areas
-}
-
-// stroked is the box of an object's strokes.
-func stroked(ann *annotation.Annotation, k int) (box image.Rectangle) {
-	for _, s := range ann.Objects[k].Scribbles {
-		r := s.Width / 2
-		for _, p := range s.Points {
-			box = box.Union(image.Rect(int(p[0]-r), int(p[1]-r), int(math.Ceil(p[0]+r)), int(math.Ceil(p[1]+r))))
-		}
-	}
-	return box.Intersect(image.Rect(0, 0, ann.Width, ann.Height))
 }
 
 // outlined is how far an annotation's object reaches by its outline or box, and the pixels

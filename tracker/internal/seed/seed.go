@@ -59,7 +59,7 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.B
 				return err
 			}
 		case o.Defined && !ann.HasExtent(k):
-			if err := w.growStrokes(ctx, o.Label); err != nil {
+			if err := w.growStrokes(ctx, o.Label, ann.Stroked(k)); err != nil {
 				return err
 			}
 		}
