@@ -456,6 +456,10 @@ type Camera struct {
 	// 1:16 to 16:1, for a picture that looks squeezed. Default as the camera or file says, else with square
 	// pixels.
 	Aspect string `yaml:"aspect"`
+	// Deinterlace says which pictures of two fields are made whole: auto, those that the video calls
+	// interlaced; on, all, for a camera that does not say so; or off. Such a picture comes when the next one
+	// does. Default "auto".
+	Deinterlace string `yaml:"deinterlace"`
 	// FPS paces a dir: camera, above 0 to 1000, and says how often a second a
 	// snapshot+http:// or snapshot+https:// camera is asked for a picture, at least once an hour
 	// (0.000278). Default 25, of a snapshot camera 1.
@@ -818,6 +822,7 @@ func (c *Config) setDefaults() {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].Clock, "auto")
+		or(&c.Cameras[i].Deinterlace, "auto")
 		if c.Cameras[i].Snapshots() {
 			or(&c.Cameras[i].FPS, DefaultSnapshotFPS)
 		}

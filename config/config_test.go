@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
-		Cameras: []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+		Cameras: []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 			Detect: config.Detect{Classes: []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}, Every: "1s", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -79,7 +79,7 @@ superpixels: 6000
 tracker: {budget_ms: 20}
 privacy: {off: true}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, rotate: 270, aspect: 16:9, annotation: a.json, requires: [near=gate]}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, rotate: 270, aspect: 16:9, deinterlace: on, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
   - name: d
@@ -127,21 +127,21 @@ cameras:
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Privacy:     config.Privacy{Margin: "10%", Show: "nobody", Off: true},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}, Detect: byDefault},
-			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true, Detect: byDefault},
-			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25, Detect: byDefault},
-			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", Deinterlace: "on", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}, Detect: byDefault},
+			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 12.5, Loop: true, Detect: byDefault},
+			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25, Detect: byDefault},
+			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 				Zones: []config.Zone{
 					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
 					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
 				},
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}, Off: true}},
-			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
-			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1, Detect: byDefault},
-			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 0.1, Detect: byDefault},
-			{Name: "h", URL: "file:h.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
+			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 1, Detect: byDefault},
+			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 0.1, Detect: byDefault},
+			{Name: "h", URL: "file:h.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 				Detect:  config.Detect{Classes: []string{"person", "car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65},
 				Privacy: config.Privacy{Blur: []string{"person"}, Fill: []string{"car"}, Except: "kept", Margin: "2.5%", Show: "operator"},
 				Ignore:  [][][]float64{{{0, 0}, {0.5, 0}, {0.5, 1}}}},
@@ -180,13 +180,15 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
 		want: []string{`f:1:52: cameras[0].fingerprint: the camera's url has no TLS; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "no quarter", text: "cameras: [{name: a, url: 'rtsp://a/', rotate: 45}]\n",
 		want: []string{`f:1:47: cameras[0].rotate: found 45; accepted: 0, 90, 180, 270 (degrees clockwise)`}},
+	{name: "unknown deinterlacing", text: "cameras: [{name: a, url: 'rtsp://a/', deinterlace: bob}]\n",
+		want: []string{`f:1:52: cameras[0].deinterlace: found "bob"; accepted: auto, on, off`}},
 	{name: "no aspect", text: "cameras: [{name: a, url: 'rtsp://a/', aspect: 16/9}]\n",
 		want: []string{`f:1:47: cameras[0].aspect: "16/9"; accepted: WIDTH:HEIGHT of the whole picture, from 1:16 to 16:1, such as 16:9`}},
 	{name: "a line for a picture", text: "cameras: [{name: a, url: 'rtsp://a/', aspect: 17:1}]\n",
@@ -739,7 +741,7 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires
 }
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.

@@ -228,6 +228,7 @@ func (d *decoder) cameras(c *Config) {
 		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
 		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.oneOf(path+".clock", cam.Clock, "auto", "sender", "arrival")
+		d.oneOf(path+".deinterlace", cam.Deinterlace, "auto", "on", "off")
 		d.fingerprint(path+".fingerprint", cam.Fingerprint, u)
 		d.passwordFile(path+".password_file", cam.PasswordFile, u)
 		if !slices.Contains([]int{0, 90, 180, 270}, cam.Rotate) {

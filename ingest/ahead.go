@@ -21,8 +21,9 @@ type Ahead struct {
 	observer Observer
 	sink     func(*Frame)
 	// What an Observer has missed that comes later.
-	up      bool
-	decoder func(o *Observer) // tells it; nil: nothing was decoded
+	up           bool
+	decoder      func(o *Observer) // tells it; nil: nothing was decoded
+	deinterlaced bool
 }
 
 // OpenAhead is Open of a source that runs at once. cfg's Observer is not told anything: that of Attach is.
@@ -75,6 +76,9 @@ func (a *Ahead) Attach(o Observer) {
 	if a.decoder != nil {
 		a.decoder(&a.observer)
 	}
+	if a.deinterlaced {
+		a.observer.Deinterlaced(true)
+	}
 	if a.up {
 		a.observer.Up(false)
 	}
@@ -124,5 +128,6 @@ func (a *Ahead) observe() Observer {
 			told := func(o *Observer) { o.Decoder(id, on, fallback) }
 			tell(func(o *Observer) { a.decoder = told; told(o) })
 		},
+		Deinterlaced: func(now bool) { tell(func(o *Observer) { a.deinterlaced = now; o.Deinterlaced(now) }) },
 	}
 }

@@ -18,8 +18,8 @@
 // has sent an RTCP sender report that can be believed (see senderClock), or this
 // machine's at arrival.
 //
-// Pictures are upright, by what their stream says of how they lie and then by Config.Rotate. Their pixels need not be
-// square: Frame.PixelAspect says what they are.
+// Pictures are upright, by what their stream says of how they lie and then by Config.Rotate, and not of two fields
+// (Config.Deinterlace). Their pixels need not be square: Frame.PixelAspect says what they are.
 //
 // A camera that cannot be reached, goes away or shows no new picture for
 // Config.StallTimeout, whatever else it sends, is redialled until Run's context

@@ -51,6 +51,7 @@ func newFeed(s *Source, c *connection, sink func(*Frame), onFirst func()) (*feed
 	if err != nil {
 		return nil, err
 	}
+	dec.SetDeinterlace(codec.Deinterlace(s.cfg.Deinterlace))
 	f := &feed{
 		src: s, sink: sink, onFirst: onFirst, ended: c.ended, recv: c.recv, dec: dec,
 		sent: make(map[int64]unit),
@@ -170,6 +171,9 @@ func (f *feed) decode(u unit) {
 	began := time.Now()
 	err := f.dec.Decode(u.data, u.ticks, f.emit)
 	f.pace.add(began, time.Since(began))
+	if err == nil {
+		f.src.tellDeinterlaced(f.dec.Deinterlacing())
+	}
 	if on := f.decoding.on; on != f.dec.Device() {
 		f.tellDecoder()
 		f.recv.hurt.Store(true) // software has not seen what this unit refers to

@@ -52,6 +52,9 @@ type Config struct {
 	// Aspect is the width of the picture, as it is meant to be seen and turned, over its height; 0: as it says
 	// itself, or with square pixels.
 	Aspect float64
+	// Deinterlace says which pictures are deinterlaced: "auto" (the default), those that their stream calls interlaced; "on",
+	// all; or "off", none. Each of these comes with the next one.
+	Deinterlace string
 	// Ignore fills what nobody is to look at in a picture, tight rows of BGR, before anybody has it; nil: nothing. Several
 	// goroutines may call it.
 	Ignore func(bgr []byte, width, height int)
@@ -111,20 +114,23 @@ type Observer struct {
 	// Decoder: what decodes the video, and what that is in; whenever it changes. With
 	// a fallback software decodes because Config.Decode's device failed.
 	Decoder func(id codec.ID, on codec.Device, fallback error)
+	// Deinterlaced: pictures are deinterlaced from now on, or not any more.
+	Deinterlaced func(now bool)
 }
 
 // complete returns o with functions that do nothing in the place of those that are nil.
 func (o Observer) complete() Observer {
 	idle := reflect.ValueOf(Observer{
-		Up:          func(bool) {},
-		Down:        func(error) {},
-		Retry:       func(error, time.Duration) {},
-		Missed:      func(Miss, int) {},
-		Behind:      func() bool { return false },
-		ClockOffset: func(time.Duration) {},
-		Packets:     func(int, int, int, time.Duration) {},
-		Held:        func(time.Duration) {},
-		Decoder:     func(codec.ID, codec.Device, error) {},
+		Up:           func(bool) {},
+		Down:         func(error) {},
+		Retry:        func(error, time.Duration) {},
+		Missed:       func(Miss, int) {},
+		Behind:       func() bool { return false },
+		ClockOffset:  func(time.Duration) {},
+		Packets:      func(int, int, int, time.Duration) {},
+		Held:         func(time.Duration) {},
+		Decoder:      func(codec.ID, codec.Device, error) {},
+		Deinterlaced: func(bool) {},
 	})
 	functions := reflect.ValueOf(&o).Elem()
 	for i := range functions.NumField() {
@@ -173,6 +179,8 @@ type Source struct {
 	time     timeline
 	said     decoding // what was last logged of the decoder
 	clocks   clocks   // and of the camera's clocks
+	// deinterlaced is what was last told of that.
+	deinterlaced bool
 }
 
 // ErrConfig is wrapped by what Open returns.
@@ -218,6 +226,11 @@ func Open(cfg Config) (*Source, error) {
 	}
 	if !(cfg.Aspect == 0 || cfg.Aspect >= 1.0/codec.MaxAspect && cfg.Aspect <= codec.MaxAspect) {
 		fault("aspect %v is not between 1:%d and %d:1", cfg.Aspect, codec.MaxAspect, codec.MaxAspect)
+	}
+	switch codec.Deinterlace(cfg.Deinterlace) {
+	case "", codec.DeinterlaceAuto, codec.DeinterlaceOn, codec.DeinterlaceOff:
+	default:
+		fault("deinterlace %q is unknown; auto, on and off are accepted", cfg.Deinterlace)
 	}
 	s.cfg.StallTimeout = cmp.Or(cfg.StallTimeout, defaultStallTimeout)
 	s.cfg.minBackoff, s.cfg.maxBackoff = cmp.Or(cfg.minBackoff, defaultMinBackoff), cmp.Or(cfg.maxBackoff, defaultMaxBackoff)
@@ -334,6 +347,20 @@ func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) err
 		return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 	}
 	return err
+}
+
+// tellDeinterlaced tells whether pictures are deinterlaced, if that has changed.
+func (s *Source) tellDeinterlaced(now bool) {
+	if now == s.deinterlaced {
+		return
+	}
+	s.deinterlaced = now
+	s.cfg.Observer.Deinterlaced(now)
+	if now {
+		s.log.Info("pictures are interlaced and are deinterlaced; deinterlace: off would not", "deinterlace", cmp.Or(s.cfg.Deinterlace, string(codec.DeinterlaceAuto)))
+	} else {
+		s.log.Info("pictures are not interlaced any more")
+	}
 }
 
 // emit completes f and hands it to the sink.

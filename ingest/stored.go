@@ -62,6 +62,7 @@ func (s *Source) openReader(ctx context.Context) (reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
+	m.SetDeinterlace(codec.Deinterlace(s.cfg.Deinterlace))
 	return &fileReader{m: m}, nil
 }
 
@@ -114,6 +115,7 @@ func (r *fileReader) next(_ context.Context, s *Source) (*Frame, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.tellDeinterlaced(r.m.Deinterlacing())
 	f, err := s.decodedFrame(pic)
 	if err != nil {
 		return nil, err

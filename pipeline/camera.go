@@ -348,11 +348,12 @@ func (c *Camera) publishFailed() { c.stats.with(func(s *Snapshot) { s.PublishFai
 // observer listens to the source.
 func (c *Camera) observer() ingest.Observer {
 	return ingest.Observer{
-		Up:          c.up,
-		Down:        c.down,
-		Retry:       c.retry,
-		Missed:      func(why ingest.Miss, n int) { c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) }) },
-		ClockOffset: c.cfg.Meter.ClockOffset,
+		Up:           c.up,
+		Down:         c.down,
+		Retry:        c.retry,
+		Missed:       func(why ingest.Miss, n int) { c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) }) },
+		ClockOffset:  c.cfg.Meter.ClockOffset,
+		Deinterlaced: func(now bool) { c.stats.with(func(s *Snapshot) { s.Deinterlaced = now }) },
 	}
 }
 

@@ -866,7 +866,7 @@ func TestAnnotate(t *testing.T) {
 	})
 }
 
-// spoiling calls every second frame damaged, tells of units that gave none, and asks
+// spoiling calls every second frame damaged, tells of units that gave none and of deinterlacing, and asks
 // once whether the pipeline is behind.
 type spoiling struct {
 	Source
@@ -880,6 +880,7 @@ func (s spoiling) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 		f.Damaged = f.Seq%2 == 0
 		s.o.Missed(ingest.MissLost, 2)
 		s.o.Missed(ingest.MissOverflow, 3)
+		s.o.Deinterlaced(true)
 		f.Retain()
 		sink(f)
 		if f.Seq == 1 {
@@ -918,6 +919,9 @@ func TestDamageIsCounted(t *testing.T) {
 	_, snap := b.run(t.Context(), t)
 	if snap.Damaged != frames/2 || snap.Missed[ingest.MissLost] != 2*frames || snap.Missed[ingest.MissOverflow] != 3*frames {
 		t.Errorf("%d damaged, %v missed", snap.Damaged, snap.Missed)
+	}
+	if !snap.Deinterlaced || !status("site", snap, time.Now()).GetDeinterlaced() {
+		t.Error("it is not said that pictures are deinterlaced")
 	}
 	if annotated != 1 {
 		t.Errorf("frame %d was annotated, want the first that is whole", annotated)

@@ -43,6 +43,8 @@ type Snapshot struct {
 	Reconnects, Restarts, PublishFailures uint64
 	// Missed counts access units that gave no frame, by why.
 	Missed [ingest.Misses]uint64
+	// Deinterlaced: the newest picture was.
+	Deinterlaced bool
 	// Damaged counts frames of which the decoder had to invent a part.
 	Damaged uint64
 
@@ -144,7 +146,7 @@ func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
 		FramesIn: snap.In, FramesDropped: snap.Dropped + snap.Failed, FramesPublished: snap.Published,
 		DroppedBeforeFeatures: snap.DroppedBefore[StageFeatures], DroppedBeforeTracking: snap.DroppedBefore[StageTrack],
 		FramesFailed: snap.Failed, FramesUnseen: snap.Unseen, Missed: make(map[string]uint64),
-		Reconnects: snap.Reconnects, Attempts: snap.Attempts,
+		Reconnects: snap.Reconnects, Attempts: snap.Attempts, Deinterlaced: snap.Deinterlaced,
 		LatencyP50Seconds: snap.Recent.P50.Seconds(), LatencyP95Seconds: snap.Recent.P95.Seconds(),
 	}
 	if !snap.Since.IsZero() {

@@ -1508,7 +1508,9 @@ type Status struct {
 	// As of MaskFrame.
 	Lease uint64 `protobuf:"varint,26,opt,name=lease,proto3" json:"lease,omitempty"`
 	// The box of a fleet that follows the camera; empty without one.
-	Box           string `protobuf:"bytes,27,opt,name=box,proto3" json:"box,omitempty"`
+	Box string `protobuf:"bytes,27,opt,name=box,proto3" json:"box,omitempty"`
+	// Whether the newest picture was of two fields, of which one whole picture was made.
+	Deinterlaced  bool `protobuf:"varint,28,opt,name=deinterlaced,proto3" json:"deinterlaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1732,6 +1734,13 @@ func (x *Status) GetBox() string {
 	return ""
 }
 
+func (x *Status) GetDeinterlaced() bool {
+	if x != nil {
+		return x.Deinterlaced
+	}
+	return false
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -1829,7 +1838,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"LineStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x06a_to_b\x18\x02 \x01(\x04R\x04aToB\x12\x14\n" +
-	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\xae\b\n" +
+	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\xd2\b\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1861,7 +1870,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05lines\x18\x18 \x03(\v2\x13.segd.v1.LineStatusR\x05lines\x12\x14\n" +
 	"\x05epoch\x18\x19 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05lease\x18\x1a \x01(\x04R\x05lease\x12\x10\n" +
-	"\x03box\x18\x1b \x01(\tR\x03box\x1a9\n" +
+	"\x03box\x18\x1b \x01(\tR\x03box\x12\"\n" +
+	"\fdeinterlaced\x18\x1c \x01(\bR\fdeinterlaced\x1a9\n" +
 	"\vMissedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x82\x01\n" +

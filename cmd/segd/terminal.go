@@ -29,6 +29,9 @@ func line(elapsed time.Duration, s pipeline.Snapshot) string {
 			fmt.Fprintf(&b, " %d px", o.Area)
 		}
 	}
+	if s.Deinterlaced {
+		b.WriteString("  deinterlaced")
+	}
 	if s.Reconnects > 0 {
 		fmt.Fprintf(&b, "  reconnects %d", s.Reconnects)
 	}

@@ -24,6 +24,7 @@ type Decoder struct {
 	// newest is the newest picture of an access unit of VP9, the last of which is the picture: those
 	// before it are its lower spatial layers, each of which FFmpeg shows. nil of other codecs.
 	newest *astiav.Frame
+	weave  deinterlacer
 
 	device   Device
 	format   astiav.PixelFormat // of pictures on the device
@@ -106,6 +107,13 @@ func freeContext(ctx *astiav.CodecContext) {
 	ctx.Free()
 }
 
+// SetDeinterlace says which pictures are deinterlaced: by default those that their stream calls interlaced. Each of these
+// comes with the next one, and is whole by itself. It is called before Decode.
+func (d *Decoder) SetDeinterlace(which Deinterlace) { d.weave.mode = which }
+
+// Deinterlacing tells whether the newest picture was deinterlaced.
+func (d *Decoder) Deinterlacing() bool { return d.weave.now }
+
 // Decode decodes one access unit (H.264 and H.265: Annex-B, start codes
 // included) and calls emit for each picture that became ready, usually one. The
 // picture is valid until emit returns. pts comes back in Picture.PTS.
@@ -170,7 +178,13 @@ func (d *Decoder) Flush(emit func(*Picture)) error {
 	if err := d.ctx.SendPacket(nil); err != nil && !errors.Is(err, astiav.ErrEof) {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
-	return d.receive(emit)
+	if err := d.receive(emit); err != nil {
+		return err
+	}
+	if err := d.weave.end(); err != nil {
+		return fmt.Errorf("codec: %s: %w", d.id, err)
+	}
+	return d.emit(emit)
 }
 
 func (d *Decoder) receive(emit func(*Picture)) error {
@@ -210,18 +224,31 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 	}
 }
 
-// show emits the picture in d.pic's frame, and gives it back.
+// show emits the picture in d.pic's frame, or those that it makes ready, and gives it back.
 func (d *Decoder) show(emit func(*Picture)) error {
 	defer d.pic.frame.Unref()
-	sample := d.pic.frame.SampleAspectRatio()
-	if d.dots {
-		sample = astiav.NewRational(0, 1)
+	if err := d.weave.push(d.pic.frame); err != nil {
+		return err
 	}
-	err := d.pic.fill(sample)
-	if err == nil {
+	return d.emit(emit)
+}
+
+// emit emits the pictures that are ready.
+func (d *Decoder) emit(emit func(*Picture)) error {
+	for {
+		ready, err := d.weave.pull(d.pic.frame)
+		if err != nil || !ready {
+			return err
+		}
+		sample := d.pic.frame.SampleAspectRatio()
+		if d.dots {
+			sample = astiav.NewRational(0, 1)
+		}
+		if err := d.pic.fill(sample); err != nil {
+			return err
+		}
 		emit(&d.pic)
 	}
-	return err
 }
 
 // Close frees the decoder's memory. Pictures it made are gone after it.
@@ -239,6 +266,7 @@ func (d *Decoder) freeContext() {
 }
 
 func (d *Decoder) freeFrames() {
+	d.weave.close()
 	d.pic.scale.close()
 	d.pic.frame.Free()
 	d.packet.Free()

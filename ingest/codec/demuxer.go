@@ -23,6 +23,7 @@ type Demuxer struct {
 	pic    Picture
 	newest *astiav.Frame // as Decoder.newest
 	held   bool          // newest has a picture
+	weave  deinterlacer
 	stream *astiav.Stream
 	tick   float64 // nanoseconds a unit of the track's time base
 	start  int64   // time stamp that counts as 0, in units of the time base
@@ -178,6 +179,11 @@ func (m *Demuxer) Next() (*Picture, error) {
 		return nil, ErrClosed
 	}
 	for {
+		if ready, err := m.weave.pull(m.pic.frame); err != nil {
+			return nil, fmt.Errorf("codec: %s: %w", m.path, err)
+		} else if ready {
+			return m.show()
+		}
 		err := m.ctx.ReceiveFrame(m.pic.frame)
 		switch {
 		case err == nil && m.newest != nil:
@@ -185,22 +191,35 @@ func (m *Demuxer) Next() (*Picture, error) {
 			m.newest.MoveRef(m.pic.frame)
 			m.held = true
 			continue
-		case err == nil:
-			return m.show()
 		case m.held && (errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof)):
 			m.pic.frame.MoveRef(m.newest)
 			m.held = false
-			return m.show()
-		case errors.Is(err, astiav.ErrEof):
+			err = m.weave.push(m.pic.frame)
+		case err == nil:
+			err = m.weave.push(m.pic.frame)
+		case errors.Is(err, astiav.ErrEof) && m.weave.graph == nil:
 			return nil, io.EOF
+		case errors.Is(err, astiav.ErrEof):
+			err = m.weave.end()
 		case !errors.Is(err, astiav.ErrEagain):
 			return nil, fmt.Errorf("codec: %s: %w: %w", m.path, ErrUndecodable, err)
+		default:
+			if err := m.feed(); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if err := m.feed(); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("codec: %s: %w", m.path, err)
 		}
 	}
 }
+
+// SetDeinterlace says which pictures are deinterlaced, as that of a Decoder. It is called before Next.
+func (m *Demuxer) SetDeinterlace(which Deinterlace) { m.weave.mode = which }
+
+// Deinterlacing tells whether the newest picture was deinterlaced.
+func (m *Demuxer) Deinterlacing() bool { return m.weave.now }
 
 // show returns the picture in m.pic's frame.
 func (m *Demuxer) show() (*Picture, error) {
@@ -259,6 +278,7 @@ func (m *Demuxer) setPTS() {
 // Close frees the demuxer's memory and closes the file.
 func (m *Demuxer) Close() {
 	if m.ctx != nil {
+		m.weave.close()
 		m.pic.scale.close()
 		m.pic.frame.Free()
 		if m.newest != nil {

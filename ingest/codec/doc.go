@@ -7,6 +7,9 @@
 // [Encoder] goes the other way, for the sample camera and for tests, and a [Muxer]
 // writes what it makes to a file.
 //
+// Of pictures that their stream calls interlaced, a Decoder and a Demuxer make progressive ones, each when the next one
+// comes; of a picture with spatial layers the highest is shown.
+//
 // Nothing that FFmpeg owns leaves the package: a Picture is valid only until
 // the call that made it returns or is repeated, and its pixels are copied out.
 // Decoder, Demuxer, Encoder and Muxer each belong to one goroutine at a time. Each

@@ -29,6 +29,8 @@ type EncoderConfig struct {
 	MaxRate int
 	// PixelAspect is how many times as wide as high a pixel is meant to be seen; 0 = 1.
 	PixelAspect float64
+	// Interlaced makes H.264 whose pictures are two fields, the lower lines before the upper.
+	Interlaced bool
 	// BT709 writes with the BT.709 matrix instead of BT.601.
 	BT709 bool
 }
@@ -97,13 +99,17 @@ func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 	}
 	switch cfg.Codec {
 	case H264:
-		if cfg.BFrames == 0 {
+		params := "scenecut=0"
+		switch {
+		case cfg.Interlaced:
+			params += ":bff=1"
+		case cfg.BFrames == 0:
 			options = append(options, "profile", "baseline")
 		}
 		if cfg.MaxRate > 0 {
 			options = append(options, "maxrate", strconv.Itoa(cfg.MaxRate), "bufsize", strconv.Itoa(cfg.MaxRate/2))
 		}
-		return "libx264", append(options, "x264-params", "scenecut=0")
+		return "libx264", append(options, "x264-params", params)
 	case H265:
 		// libx265 writes to stderr by itself.
 		return "libx265", append(options, "x265-params", "log-level=none:scenecut=0:repeat-headers=1:pools=none")

@@ -178,6 +178,11 @@ int segd_frame_damaged(const AVFrame *f)
 	return (f->flags & AV_FRAME_FLAG_CORRUPT) || f->decode_error_flags;
 }
 
+int segd_frame_interlaced(const AVFrame *f)
+{
+	return f->interlaced_frame;
+}
+
 int64_t segd_frame_bytes(const AVFrame *f)
 {
 	int64_t sum = 0;

@@ -34,6 +34,7 @@ void segd_scaler_free(SegdScaler *s);
 
 int64_t segd_frame_pts(const AVFrame *f);
 int segd_frame_damaged(const AVFrame *f);
+int segd_frame_interlaced(const AVFrame *f);
 // segd_frame_bytes is what all of the frame's buffers take.
 int64_t segd_frame_bytes(const AVFrame *f);
 int segd_copy_props(AVFrame *dst, const AVFrame *src);

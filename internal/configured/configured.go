@@ -31,7 +31,7 @@ import (
 func Source(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
 		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
-		Clock: cam.Clock, Fingerprint: cam.Fingerprint, Rotate: cam.Rotate, Aspect: cam.AspectRatio(), FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Clock: cam.Clock, Fingerprint: cam.Fingerprint, Rotate: cam.Rotate, Aspect: cam.AspectRatio(), Deinterlace: cam.Deinterlace, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 		Ignore: privacy.Ignore(cam.Ignored()),
 	}
 }

@@ -114,9 +114,9 @@ func TestDetect(t *testing.T) {
 
 // A camera is turned and shaped as its settings say, and config accepts what ingest does.
 func TestSourceShape(t *testing.T) {
-	got := Source(config.Camera{Name: "a", URL: "dir:/d", Rotate: 270, Aspect: "4:3"}, nil)
-	if got.Rotate != 270 || got.Aspect != 4.0/3 {
-		t.Errorf("turned by %d degrees, %v times as wide as high", got.Rotate, got.Aspect)
+	got := Source(config.Camera{Name: "a", URL: "dir:/d", Rotate: 270, Aspect: "4:3", Deinterlace: "on"}, nil)
+	if got.Rotate != 270 || got.Aspect != 4.0/3 || got.Deinterlace != "on" {
+		t.Errorf("turned by %d degrees, %v times as wide as high, deinterlaced %q", got.Rotate, got.Aspect, got.Deinterlace)
 	}
 	for _, aspect := range []string{"16:1", "1:16", "17:1", "1:17"} {
 		_, wrong := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "dir:/d", "aspect": "`+aspect+`"}`), "", &config.Config{})

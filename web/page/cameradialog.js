@@ -5,7 +5,7 @@ import { codecName } from "./format.js";
 import { FieldFaults } from "./fieldfaults.js";
 import { Found } from "./found.js";
 
-const reach = ["url", "user", "password", "transport", "fingerprint", "rotate", "aspect"]; // what a test picture depends on
+const reach = ["url", "user", "password", "transport", "fingerprint", "rotate", "aspect", "deinterlace"]; // what a test picture depends on
 const published = /^whip:/i; // by others: segd cannot fetch a picture
 
 export class CameraDialog {
@@ -66,8 +66,8 @@ export class CameraDialog {
   // edit changes a camera that was added, which is as segd lists it.
   edit(camera, fleet, adding) {
     this.#usual = adding.detect.join(", ");
-    const { name, url, kept, settings: { transport, fingerprint, rotate, aspect, detect, requires } = {} } = camera;
-    this.#begin(camera, { name, url, transport, fingerprint, rotate, aspect, detect: detect?.off ? "" : detect?.classes?.join(", ") ?? this.#usual, requires: requires?.join(", ") });
+    const { name, url, kept, settings: { transport, fingerprint, rotate, aspect, deinterlace, detect, requires } = {} } = camera;
+    this.#begin(camera, { name, url, transport, fingerprint, rotate, aspect, deinterlace, detect: detect?.off ? "" : detect?.classes?.join(", ") ?? this.#usual, requires: requires?.join(", ") });
     this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
@@ -194,12 +194,12 @@ export class CameraDialog {
 
   async #test() {
     const by = this.#by();
-    const { name, url, user, password, transport, fingerprint, rotate, aspect } = this.#values();
+    const { name, url, user, password, transport, fingerprint, rotate, aspect, deinterlace } = this.#values();
     const p = this.#parts;
     p.picture.hidden = true;
     let shown = "";
     // A name that cannot be is told before anybody waits for a picture.
-    const settings = filled({ url, user, password, transport, fingerprint, rotate: Number(rotate), aspect, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
+    const settings = filled({ url, user, password, transport, fingerprint, rotate: Number(rotate), aspect, deinterlace, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
     const done = await this.#ask("Waiting for a picture, 15 s at most…", async (signal) => {
       const { width, height, codec, picture } = await api.testCamera(settings, signal);
       shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}`;

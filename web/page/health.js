@@ -35,7 +35,7 @@ export function health(feed, now = performance.now()) {
     const { fpsIn, fpsOut } = feed.status;
     return { kind: "live", behind: true, pill: "Behind", note: `${rate(fpsOut)} of ${rate(fpsIn)} frames/s`, title: "", text: "" };
   }
-  return { kind: "live", pill: "Live", title: "", text: "" };
+  return { kind: "live", pill: "Live", ...(feed.status?.deinterlaced && { note: "deinterlaced" }), title: "", text: "" };
 }
 
 // isBehind tells whether a camera's frames come faster than segd follows.

@@ -934,6 +934,13 @@ export declare type Status = Message<"segd.v1.Status"> & {
    * @generated from field: string box = 27;
    */
   box: string;
+
+  /**
+   * Whether the newest picture was of two fields, of which one whole picture was made.
+   *
+   * @generated from field: bool deinterlaced = 28;
+   */
+  deinterlaced: boolean;
 };
 
 /**

@@ -212,7 +212,7 @@ class Region(_message.Message):
     def __init__(self, box: _Optional[_Union[Box, _Mapping]] = ..., zoom: _Optional[int] = ...) -> None: ...
 
 class Status(_message.Message):
-    __slots__ = ["attempts", "box", "camera", "down_since", "dropped_before_features", "dropped_before_tracking", "epoch", "error", "fps_in", "fps_out", "frames_dropped", "frames_failed", "frames_in", "frames_published", "frames_unseen", "latency_p50_seconds", "latency_p95_seconds", "lease", "lines", "missed", "next_attempt", "objects", "reconnects", "site", "time", "up", "zones"]
+    __slots__ = ["attempts", "box", "camera", "deinterlaced", "down_since", "dropped_before_features", "dropped_before_tracking", "epoch", "error", "fps_in", "fps_out", "frames_dropped", "frames_failed", "frames_in", "frames_published", "frames_unseen", "latency_p50_seconds", "latency_p95_seconds", "lease", "lines", "missed", "next_attempt", "objects", "reconnects", "site", "time", "up", "zones"]
     class MissedEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +223,7 @@ class Status(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     BOX_FIELD_NUMBER: _ClassVar[int]
     CAMERA_FIELD_NUMBER: _ClassVar[int]
+    DEINTERLACED_FIELD_NUMBER: _ClassVar[int]
     DOWN_SINCE_FIELD_NUMBER: _ClassVar[int]
     DROPPED_BEFORE_FEATURES_FIELD_NUMBER: _ClassVar[int]
     DROPPED_BEFORE_TRACKING_FIELD_NUMBER: _ClassVar[int]
@@ -250,6 +251,7 @@ class Status(_message.Message):
     attempts: int
     box: str
     camera: str
+    deinterlaced: bool
     down_since: _timestamp_pb2.Timestamp
     dropped_before_features: int
     dropped_before_tracking: int
@@ -274,7 +276,7 @@ class Status(_message.Message):
     time: _timestamp_pb2.Timestamp
     up: bool
     zones: _containers.RepeatedCompositeFieldContainer[ZoneStatus]
-    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., up: bool = ..., error: _Optional[str] = ..., down_since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., fps_in: _Optional[float] = ..., fps_out: _Optional[float] = ..., frames_in: _Optional[int] = ..., frames_dropped: _Optional[int] = ..., frames_published: _Optional[int] = ..., latency_p50_seconds: _Optional[float] = ..., latency_p95_seconds: _Optional[float] = ..., objects: _Optional[_Iterable[_Union[ObjectStatus, _Mapping]]] = ..., dropped_before_features: _Optional[int] = ..., dropped_before_tracking: _Optional[int] = ..., frames_failed: _Optional[int] = ..., missed: _Optional[_Mapping[str, int]] = ..., frames_unseen: _Optional[int] = ..., reconnects: _Optional[int] = ..., attempts: _Optional[int] = ..., next_attempt: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., zones: _Optional[_Iterable[_Union[ZoneStatus, _Mapping]]] = ..., lines: _Optional[_Iterable[_Union[LineStatus, _Mapping]]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., box: _Optional[str] = ...) -> None: ...
+    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., up: bool = ..., error: _Optional[str] = ..., down_since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., fps_in: _Optional[float] = ..., fps_out: _Optional[float] = ..., frames_in: _Optional[int] = ..., frames_dropped: _Optional[int] = ..., frames_published: _Optional[int] = ..., latency_p50_seconds: _Optional[float] = ..., latency_p95_seconds: _Optional[float] = ..., objects: _Optional[_Iterable[_Union[ObjectStatus, _Mapping]]] = ..., dropped_before_features: _Optional[int] = ..., dropped_before_tracking: _Optional[int] = ..., frames_failed: _Optional[int] = ..., missed: _Optional[_Mapping[str, int]] = ..., frames_unseen: _Optional[int] = ..., reconnects: _Optional[int] = ..., attempts: _Optional[int] = ..., next_attempt: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., zones: _Optional[_Iterable[_Union[ZoneStatus, _Mapping]]] = ..., lines: _Optional[_Iterable[_Union[LineStatus, _Mapping]]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., box: _Optional[str] = ..., deinterlaced: bool = ...) -> None: ...
 
 class Warning(_message.Message):
     __slots__ = ["message", "object_id"]
