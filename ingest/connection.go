@@ -155,8 +155,8 @@ func (r *receiver) silence(d time.Duration) error {
 		return fmt.Errorf("%w, the packets that came make none: %w", err, why)
 	case keyless > 0:
 		return fmt.Errorf("%w, segd waits for a key frame: %d access units came, none of them begins a picture; "+
-			"set a shorter I-frame interval in the camera's settings", err, keyless)
-	case refreshing > 0:
+			"set a shorter I-frame interval in the camera's settings, and intra refresh off if it is on", err, keyless)
+	case refreshing > 0 && refreshing <= maxRefresh:
 		return fmt.Errorf("%w, the camera renews its pictures piece by piece (intra refresh) and says that they are whole after %d more; "+
 			"set a shorter I-frame interval in the camera's settings", err, refreshing)
 	}

@@ -7,6 +7,8 @@ import (
 	mbits "github.com/bluenviron/mediacommon/v2/pkg/bits"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 // entry is what an access unit is to a decoder that knows nothing yet.
@@ -16,10 +18,15 @@ type entry struct {
 	// refresh is after how many further units pictures are whole: 0 of a key frame, and
 	// more where the camera renews its pictures piece by piece (intra refresh).
 	refresh int
-	// unmarked: the unit is a picture by itself and does not say so, which FFmpeg's
+	// unmarked: the unit is one to begin with and does not say so, which FFmpeg's
 	// decoder of H.264 wants to be told.
 	unmarked bool
 }
+
+// untilNext is entry.refresh of a camera that begins to renew its pictures piece by piece and does not say how long that
+// takes: they are whole when it begins anew. It has the parameter sets come again before a picture that refers to others,
+// as x265 does, and once only an IDR picture.
+const untilNext = 1 << 20 // above maxRefresh
 
 // markEntry is an SEI NAL unit of H.264 that says that decoding can begin with the picture
 // after it: a recovery point (H.264, D.1.8) with recovery_frame_cnt 0 and exact_match_flag 1.
@@ -29,7 +36,7 @@ var markEntry = []byte{byte(h264.NALUTypeSEI), seiRecoveryPoint, 1, 0b11000100, 
 
 // h264Entry looks for an IDR picture, a recovery point, or slices that are all intra.
 func (t *track) h264Entry(au [][]byte) entry {
-	key, recovery, frames := false, false, 0
+	key, recovery, sets, frames := false, false, false, 0
 	var intra intraPicture
 	for _, n := range au {
 		if len(n) < 2 {
@@ -40,6 +47,7 @@ func (t *track) h264Entry(au [][]byte) entry {
 			key = true
 		case h264.NALUTypeSPS, h264.NALUTypePPS:
 			t.remember(n)
+			sets = true
 		case h264.NALUTypeSEI:
 			if p := seiPayload(h264.EmulationPreventionRemove(n[1:]), seiRecoveryPoint); p != nil && !recovery {
 				recovery, frames = true, recoveryFrames(p)
@@ -50,6 +58,7 @@ func (t *track) h264Entry(au [][]byte) entry {
 			intra.add(first == 0, err == nil && kind.intra() && n[0]&referredTo != 0)
 		}
 	}
+	again := t.again(sets)
 	switch {
 	case key:
 		return entry{ok: true}
@@ -58,12 +67,28 @@ func (t *track) h264Entry(au [][]byte) entry {
 	case recovery:
 		return entry{ok: true, refresh: frames}
 	}
-	return entry{}
+	return t.unsaid(again && intra.slices)
+}
+
+// again tells whether parameter sets come with an access unit, and did not with the one before: some cameras send them
+// with each.
+func (t *track) again(sets bool) bool {
+	bare := t.bare
+	t.bare = !sets
+	return sets && bare
+}
+
+// unsaid is what an access unit is that is no other entry.
+func (t *track) unsaid(begins bool) entry {
+	if !begins {
+		return entry{}
+	}
+	return entry{ok: true, refresh: untilNext, unmarked: t.id == codec.H264}
 }
 
 // h265Entry looks for an IRAP picture, a recovery point, or slices that are all intra.
 func (t *track) h265Entry(au [][]byte) entry {
-	key, recovery, pictures, segments := false, false, 0, 0
+	key, recovery, sets, pictures, segments := false, false, false, 0, 0
 	var intra intraPicture
 	for _, n := range au {
 		if len(n) < 3 {
@@ -74,6 +99,7 @@ func (t *track) h265Entry(au [][]byte) entry {
 			key = true
 		case typ == h265.NALUType_VPS_NUT, typ == h265.NALUType_SPS_NUT, typ == h265.NALUType_PPS_NUT:
 			t.remember(n)
+			sets = true
 		case typ == h265.NALUType_PREFIX_SEI_NUT:
 			if p := seiPayload(h264.EmulationPreventionRemove(n[2:]), seiRecoveryPoint); p != nil && !recovery {
 				recovery, pictures = true, recoveryPictures(p)
@@ -90,13 +116,14 @@ func (t *track) h265Entry(au [][]byte) entry {
 			intra.add(first, err == nil && kind == sliceI)
 		}
 	}
+	again := t.again(sets)
 	switch {
 	case key, intra.whole():
 		return entry{ok: true}
 	case recovery:
 		return entry{ok: true, refresh: pictures}
 	}
-	return entry{}
+	return t.unsaid(again && intra.inter)
 }
 
 // intraPicture tells whether the first picture of an access unit can be decoded without

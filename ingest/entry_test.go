@@ -10,6 +10,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+	"github.com/pion/rtp"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -249,6 +250,133 @@ func TestEntryH264(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// flags hands the units of nalus, one of each, to r, and returns which units come, d: damaged.
+func flags(t *testing.T, r *receiver, encode func([][]byte) ([]*rtp.Packet, error), from, to int, nalus func(i int) [][]byte) string {
+	t.Helper()
+	var got strings.Builder
+	for i := from; i < to; i++ {
+		pkts, err := encode(nalus(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pkts {
+			p.Timestamp = uint32(i) * 3600
+			r.handle(p)
+		}
+		select {
+		case u := <-r.units:
+			got.WriteByte(map[bool]byte{true: 'd', false: '.'}[u.damaged])
+		default:
+			got.WriteByte('-')
+		}
+	}
+	return got.String()
+}
+
+// Where parameter sets come again before pictures that are no entry, as of cameras that renew pictures piece by piece and
+// do not say so, decoding begins there, and pictures are whole from the next of them on. Sets with each picture say
+// nothing.
+func TestEntryParameterSets(t *testing.T) {
+	const period, refresh = 6, 3
+	for _, tc := range []struct {
+		name string
+		sets func(i int) bool
+		want string // of units 2 to 19
+	}{
+		{"each period", func(i int) bool { return i%period == 0 }, "----" + "dddddd" + "........"},
+		{"each picture", func(int) bool { return true }, "------------------"},
+		{"never", func(int) bool { return false }, "------------------"},
+		{"only at the point that is joined", func(i int) bool { return i == 2 }, "------------------"},
+		{"a stray one later", func(i int) bool { return i == 6 }, "----dddddddddddddd"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h264 := &format.H264{PacketizationMode: 1}
+			enc, err := h264.CreateEncoder()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := flags(t, newTestReceiver(t, h264), enc.Encode, 2, 20, func(i int) [][]byte {
+				p := pcmSlice(typeP, uint32(i), 0, 0, 0)
+				if tc.sets(i) {
+					return [][]byte{pcmSPS, pcmPPS, p}
+				}
+				return [][]byte{p}
+			}); got != tc.want {
+				t.Errorf("H.264: %s, want %s", got, tc.want)
+			}
+
+			coded := packets(t, codec.EncoderConfig{Codec: codec.H265, Width: 128, Height: 96, GOP: 100}, 20)
+			sets := slices.DeleteFunc(splitNALUs(coded[0].Data), func(n []byte) bool { return h265.NALUType(n[0]>>1) < h265.NALUType_VPS_NUT })
+			h265enc, err := (&format.H265{}).CreateEncoder()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := flags(t, newTestReceiver(t, &format.H265{}), h265enc.Encode, 2, 20, func(i int) [][]byte {
+				if tc.sets(i) {
+					return slices.Concat(sets, splitNALUs(coded[i].Data))
+				}
+				return splitNALUs(coded[i].Data)
+			}); got != tc.want {
+				t.Errorf("H.265: %s, want %s", got, tc.want)
+			}
+		})
+	}
+
+	// The pictures are the camera's: the pieces of a period show its number.
+	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
+	enc, err := (&format.H264{PacketizationMode: 1}).CreateEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := uint32(2); i < 4*period; i++ {
+		k := int(i % period)
+		au := [][]byte{pcmSlice(typeP, i, 0, 0, 0)}
+		if k <= refresh {
+			au = [][]byte{pcmSlice(typeP, i, i/period, k*pcmBlocks/(refresh+1), (k+1)*pcmBlocks/(refresh+1))}
+		}
+		if k == 0 {
+			au = append([][]byte{pcmSPS, pcmPPS}, au...)
+		}
+		pkts, err := enc.Encode(au)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pkts {
+			p.Timestamp = i * 3600
+			r.handle(p)
+		}
+	}
+	got := shown(t, r) // from unit 6 on
+	if got[5] != -1 || got[9] != 2 || got[11] != 2 || got[15] != 3 {
+		t.Errorf("the pictures show %v", got)
+	}
+}
+
+// A loss is over, in such a stream, two times of parameter sets later.
+func TestRefreshUnsaidMends(t *testing.T) {
+	h264 := &format.H264{PacketizationMode: 1}
+	enc, err := h264.CreateEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newTestReceiver(t, h264)
+	got := flags(t, r, enc.Encode, 0, 24, func(i int) [][]byte {
+		p := pcmSlice(typeP, uint32(i), 0, 0, 0)
+		switch {
+		case i == 0:
+			return [][]byte{pcmSPS, pcmPPS, pcmSlice(typeI, 0, 0, 0, pcmBlocks)}
+		case i == 8:
+			r.gap()
+		case i%6 == 0:
+			return [][]byte{pcmSPS, pcmPPS, p}
+		}
+		return [][]byte{p}
+	})
+	if want := "........dddddddddd......"; got != want {
+		t.Errorf("damaged %s, want %s", got, want)
 	}
 }
 

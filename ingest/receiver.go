@@ -197,7 +197,12 @@ func (r *receiver) refuse(err error) {
 func (r *receiver) mend(e entry, u unit, t uint32) {
 	starts := e.ok && (!r.faulty || r.faultAt != t)
 	left := r.refreshing.Load()
+	if starts && !r.running {
+		left = 0 // what went on was thrown away
+	}
 	switch {
+	case starts && e.refresh == untilNext && left > maxRefresh:
+		r.damaged, left = false, 0
 	case starts && e.refresh == 0:
 		if r.damaged || !r.running {
 			r.from, r.leading = u.ticks, maxPending

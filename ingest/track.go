@@ -44,6 +44,8 @@ type track struct {
 	// params are the newest parameter sets, from the session description and then from
 	// the stream: they may come once only, and with a unit that the decoder never sees.
 	params [][]byte
+	// bare: the access unit before had no parameter sets.
+	bare bool
 	// top is the highest temporal sub-layer of H.265 that was seen.
 	top byte
 }
