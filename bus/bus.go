@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/redact"
 )
 
@@ -214,18 +214,13 @@ func (e Embedded) check() error {
 	if e.Port < 0 || e.Port > 65535 {
 		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", e.Port))
 	}
-	if e.Token == "" && len(e.Users) == 0 && !isLoopback(e.Host) {
+	if e.Token == "" && len(e.Users) == 0 && !listen.Loopback(e.Host) {
 		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token and are no users; want a token or users, or host 127.0.0.1", e.Host))
 	}
 	if (e.Cert == "") != (e.Key == "") {
 		faults = append(faults, fmt.Errorf("%w: the server's certificate and key belong together; want both or neither", ErrAccess))
 	}
 	return errors.Join(append(faults, checkUsers(e.Users))...)
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // checkURL returns an error unless nats.go takes each of the comma-separated

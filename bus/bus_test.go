@@ -115,6 +115,11 @@ func TestPublishErrors(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
+	for _, host := range []string{"LOCALHOST", "::1%lo"} {
+		if err := (Embedded{Host: host}).check(); err != nil {
+			t.Errorf("%s, which is this machine: %v", host, err)
+		}
+	}
 	tests := []struct {
 		name string
 		cfg  Config

@@ -80,7 +80,7 @@ type listener struct {
 	seen map[string]int
 }
 
-func listen(t *testing.T, url, subject string) *listener {
+func hear(t *testing.T, url, subject string) *listener {
 	t.Helper()
 	l := &listener{seen: map[string]int{}}
 	nc := connect(t, url)
@@ -159,7 +159,7 @@ func TestFullDisk(t *testing.T) {
 	store := filepath.Join(dir, "nats")
 	cfg := Config{Embedded: Embedded{StoreDir: store}, Masks: Retention{MaxAge: time.Hour}, Events: Retention{MaxBytes: 4 << 20}}
 	b := open(t, cfg)
-	live := listen(t, b.URL(), "segd.v1.*.*.event")
+	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	publishEvents(t, b, 0, 10)
 	eventually(t, "the first are stored", func() bool { return b.Stats().EventsStored == 10 })
 	js, err := jetstream.New(connect(t, b.URL()))
@@ -238,7 +238,7 @@ func TestCloseWithFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := listen(t, b.URL(), "segd.v1.*.*.event")
+	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	fill(t, dir)
 	publishEvents(t, b, 0, 79)
 	err = b.Close()
@@ -266,7 +266,7 @@ func TestFullDiskAndQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := listen(t, b.URL(), "segd.v1.*.*.event")
+	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	fill(t, dir)
 	refused := 0
 	for n := 1; refused < 3; n++ {
@@ -304,7 +304,7 @@ func TestFullDiskElsewhere(t *testing.T) {
 	eventually(t, "connected", b.Connected)
 	publishEvents(t, b, 0, 10)
 	eventually(t, "the first are stored", func() bool { return b.Stats().EventsStored == 10 })
-	live := listen(t, b.URL(), "segd.v1.*.*.event")
+	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	free := fill(t, dir)
 	publishEvents(t, b, 10, 100)
 	eventually(t, "Err tells that events wait", func() bool { return errors.Is(b.Err(), ErrNotStored) })

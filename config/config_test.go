@@ -20,6 +20,16 @@ import (
 
 const minimal = "cameras:\n  - name: gate\n    url: rtsp://cam/1\n"
 
+// An address of this machine alone needs no token, however it is written.
+func TestLoopback(t *testing.T) {
+	for _, host := range []string{"localhost", "LOCALHOST", "127.0.0.2", "[::1]", "[::1%lo]"} {
+		text := fmt.Sprintf("http: {addr: '%[1]s:1'}\nnats: {addr: '%[1]s:2'}\nrtsp: {addr: '%[1]s:3'}\nwhip: {addr: '%[1]s:4'}\n", host)
+		if _, err := config.Parse("f", []byte(text+minimal), nil); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	got, err := config.Parse("segd.yaml", []byte(minimal), nil)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/nearest"
 	"github.com/segd/segd/webhook"
 	"github.com/segd/segd/zones"
@@ -87,7 +88,7 @@ func (d *decoder) validate(c *Config) {
 // them for a token, unless it asks them who they are.
 func (d *decoder) listen(section, addr, token string, users bool) {
 	host := d.addr(section+".addr", addr)
-	if host != "" && !loopback(host) && token == "" && !users {
+	if host != "" && !listen.Loopback(host) && token == "" && !users {
 		d.bad(section+".addr", "%q is reachable from other machines, so %s.token is required; accepted: a token, or a loopback address such as 127.0.0.1:%s",
 			addr, section, addr[strings.LastIndexByte(addr, ':')+1:])
 	}
@@ -145,7 +146,7 @@ func (d *decoder) viewer(c *Config) {
 
 func (d *decoder) whip(w *WHIP) {
 	host := d.addr("whip.addr", w.Addr)
-	if _, err := netip.ParseAddr(host); host != "" && host != "localhost" && err != nil {
+	if _, err := netip.ParseAddr(host); host != "" && err != nil && !listen.Loopback(host) {
 		d.bad("whip.addr", "host %q; accepted: an IP address, localhost, or none for every interface", clip(host))
 	}
 	d.secret("whip.token", w.Token)
@@ -168,7 +169,7 @@ func (d *decoder) rtsp(c *Config) {
 	if c.RTSP.Addr == "" {
 		return
 	}
-	if host := d.addr("rtsp.addr", c.RTSP.Addr); host != "" && !loopback(host) && c.HTTP.Token == "" {
+	if host := d.addr("rtsp.addr", c.RTSP.Addr); host != "" && !listen.Loopback(host) && c.HTTP.Token == "" {
 		d.bad("rtsp.addr", "%q is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8554", clip(c.RTSP.Addr))
 	}
 }
@@ -468,14 +469,6 @@ func (d *decoder) addr(path, value string) string {
 		return "0.0.0.0" // an empty host listens on every interface
 	}
 	return host
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func (d *decoder) nats(n *NATS) {

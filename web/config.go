@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/internal/listen"
 )
 
 // Defaults of Config.
@@ -142,7 +144,7 @@ func (c Config) validateAddr() error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("web: address %q: port %q; %s, with a port from 0 to 65535", c.Addr, port, accepts)
 	}
-	if c.Token == "" && !isLoopback(host) {
+	if c.Token == "" && !listen.Loopback(host) {
 		return fmt.Errorf("web: address %q is reachable from other machines and there is no token; "+
 			"accepts a loopback address such as %s, or a token of at least %d characters", c.Addr, DefaultAddr, MinTokenLength)
 	}
@@ -160,15 +162,4 @@ func validateToken(what, token string) error {
 		return fmt.Errorf("web: character %d of the %s is not printable ASCII; accepts letters, digits and signs without spaces", i+1, what)
 	}
 	return nil
-}
-
-// isLoopback tells whether a host, without port, is this machine and no other.
-// No name is resolved: only "localhost" is known to be.
-func isLoopback(host string) bool {
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }

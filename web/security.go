@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -153,7 +154,7 @@ func presented(r *http.Request) (token string, ok bool) {
 // checkHost refuses requests addressed to names that are not this server's.
 func (g *gate) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.open && !isLoopback(withoutPort(r.Host)) {
+		if g.open && !listen.Loopback(withoutPort(r.Host)) {
 			problem.Write(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
 				"localhost or a loopback address")
 			return

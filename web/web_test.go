@@ -180,6 +180,7 @@ func TestNew(t *testing.T) {
 		{"zero value", Config{}, ""},
 		{"loopback names", Config{Addr: "localhost:0"}, ""},
 		{"IPv6 loopback", Config{Addr: "[::1]:0"}, ""},
+		{"loopback of an interface", Config{Addr: "[::1%lo]:0"}, ""},
 		{"all of 127/8", Config{Addr: "127.3.2.1:0"}, ""},
 		{"off loopback without token", Config{Addr: "0.0.0.0:8080"}, "no token"},
 		{"every address without token", Config{Addr: ":8080"}, "no token"},

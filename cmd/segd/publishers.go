@@ -2,12 +2,13 @@ package main
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/whip"
-	"github.com/segd/segd/internal/boxlink"
+	listening "github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/restream"
 )
@@ -125,4 +126,7 @@ func (p *publishers) close() {
 }
 
 // isLoopback tells whether what listens at addr is reached from this machine only.
-func isLoopback(addr string) bool { return boxlink.Loopback("//" + addr) }
+func isLoopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	return listening.Loopback(host)
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/restream"
 )
@@ -120,14 +121,11 @@ func splitAddr(addr string) (netip.Addr, uint16, error) {
 	if err != nil {
 		return netip.Addr{}, 0, fmt.Errorf("whip: address %q: port %q; %s", addr, text, accepts)
 	}
-	switch host {
-	case "":
-		host = "::"
-	case "localhost":
-		host = "127.0.0.1"
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
+	ip, err := netip.ParseAddr(cmp.Or(host, "::"))
+	switch {
+	case err != nil && listen.Loopback(host): // by its name
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case err != nil:
 		return netip.Addr{}, 0, fmt.Errorf("whip: address %q: host %q is no IP address; %s", addr, host, accepts)
 	}
 	if ip.IsUnspecified() && port == 0 {

@@ -196,7 +196,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", tc.name, err, tc.want)
 		}
 	}
-	s, err := New(Config{Addr: "localhost:0"})
+	s, err := New(Config{Addr: "LocalHost:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

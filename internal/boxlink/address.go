@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+
+	"github.com/segd/segd/internal/listen"
 )
 
 // Address is the URL at which others reach the page of this machine that is served at page: at its own host or, where
@@ -39,9 +41,5 @@ func outward() (netip.AddrPort, error) {
 // Loopback tells whether the page at that URL is reached from its own machine only.
 func Loopback(page string) bool {
 	at, err := url.Parse(page)
-	if err != nil {
-		return false
-	}
-	host, err := netip.ParseAddr(at.Hostname())
-	return at.Hostname() == "localhost" || err == nil && host.IsLoopback()
+	return err == nil && listen.Loopback(at.Hostname())
 }

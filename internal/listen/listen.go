@@ -1,11 +1,21 @@
-// Package listen says why an address cannot be listened on, and what would do.
+// Package listen says why an address cannot be listened on, and what would do, and which hosts are this machine alone.
 package listen
 
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"strings"
 	"syscall"
 )
+
+// Loopback tells whether a host, without port, is this machine and no other. No name is resolved: only localhost is known
+// to be, in whatever case.
+func Loopback(host string) bool {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
+}
 
 // Explain returns err, with which listening on addr failed, as an error of a package. Setting is the configuration's for addr.
 func Explain(pkg, setting, addr string, err error) error {

@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LOCALHOST": true, "127.0.0.1": true, "127.8.9.1": true, "::1": true, "[::1]": true, "::1%lo": true, "::ffff:127.0.0.1": true,
+		"": false, "0.0.0.0": false, "::": false, "192.0.2.1": false, "fe80::1%lo": false, "localhost.example.net": false, "127.1": false, "gate": false,
+	} {
+		if got := Loopback(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
