@@ -110,7 +110,7 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 			continue
 		}
 		n := len(c.build)
-		one := func() pipeline.Config { return m.host.Camera(n, cam, marks[cam.Name], m.leases[cam.Name]) }
+		one := func() pipeline.Config { return m.host.Camera(next, n, cam, marks[cam.Name], m.leases[cam.Name]) }
 		c.build[cam.Name] = func() (*pipeline.Camera, error) {
 			m.host.Removed(cam.Name) // what the one before it had
 			return pipeline.New(one())

@@ -3,6 +3,7 @@ package cameras
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -90,11 +91,16 @@ func (m *Manager) mostAdded() int {
 // complete is a camera as it was given, with all that it has by default. An error is config.Faults or has a
 // SettingError.
 func (m *Manager) complete(ctx context.Context, c storedCamera) (*addedCamera, error) {
+	return m.completeIn(ctx, m.current.Load(), c)
+}
+
+// completeIn is complete with the settings of in.
+func (m *Manager) completeIn(ctx context.Context, in *config.Config, c storedCamera) (*addedCamera, error) {
 	text, err := json.Marshal(c.Camera)
 	if err != nil {
 		return nil, err
 	}
-	cam, err := config.ParseCamera(ctx, text, m.base, m.current.Load())
+	cam, err := config.ParseCamera(ctx, text, m.base, in)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +184,31 @@ func (m *Manager) completed(ctx context.Context, k *known) (next *known, whole [
 		}
 	}
 	return next, whole
+}
+
+// completedAnew has the added cameras of k, which is new, be as the settings of next have them, as far as these say how
+// cameras are completed.
+func (m *Manager) completedAnew(ctx context.Context, k *known, before, next *config.Config) error {
+	if reflect.DeepEqual(before.Privacy, next.Privacy) && before.Detector == next.Detector {
+		return nil
+	}
+	var faults []error
+	for _, name := range k.names() {
+		c := k.added[name]
+		switch {
+		case c.cam.Name == "" || k.declared(name):
+		case c.Paused: // it is completed when it is to run
+			k.added[name] = &addedCamera{storedCamera: c.storedCamera}
+		default:
+			one, err := m.completeIn(ctx, next, c.storedCamera)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("camera %s, which was added: %w", name, err))
+				continue
+			}
+			k.added[name] = one
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // settle has the cameras of k run, and of whole those that can: all at once or, where that cannot be, each by itself.

@@ -60,7 +60,7 @@ type testHost struct {
 
 func (h *testHost) Open(*config.Config) (func(), error) { return func() {}, h.openErr }
 
-func (h *testHost) Camera(_ int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+func (h *testHost) Camera(_ *config.Config, _ int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg := pipeline.Config{
@@ -113,7 +113,7 @@ func (h *testHost) Removed(name string) { h.removed = append(h.removed, name) }
 
 func (h *testHost) Possible(running, wanted *config.Config) *config.Config {
 	next := *running
-	next.Cameras, next.Log = wanted.Cameras, wanted.Log
+	next.Cameras, next.Log, next.Privacy = wanted.Cameras, wanted.Log, wanted.Privacy
 	return &next
 }
 

@@ -33,8 +33,9 @@ type Config struct {
 type Host interface {
 	// Open opens what cameras of a configuration need and nobody needed before. undo gives that back.
 	Open(next *config.Config) (undo func(), err error)
-	// Camera is what the n-th camera of those that are built together is made of. lease is nil but in a fleet.
-	Camera(n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config
+	// Camera is what the n-th camera of those that are built together is made of, with the settings of in. lease is nil
+	// but in a fleet.
+	Camera(in *config.Config, n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config
 	// Claim tells other segds which cameras this one runs. One that has them may object.
 	Claim(names []string) error
 	// Tell tells who lists cameras, or waits for them: here are those of this segd, going those of them that are

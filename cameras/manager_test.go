@@ -131,6 +131,10 @@ func TestRefusals(t *testing.T) {
 		"url":                 {add, `{"name": "b"}`, 422, "/url"},
 		"hidden url":          {add, `{"name": "b", "url": "rtsp://xxxxx@127.0.0.1/"}`, 422, "/url"},
 		"user of no host":     {add, `{"name": "b", "url": "dir:/tmp", "user": "u"}`, 422, "/user"},
+		"junk beside a user":  {add, `{"name": "b", "url": "junk", "user": "u"}`, 422, "/url neither a scheme nor a host"},
+		"try junk":            {try, `{"url": "rtsp//x y", "user": "u", "password": "p"}`, 422, "/url"},
+		"try no host":         {try, `{"url": "rtsp://", "user": "u"}`, 422, "/url"},
+		"try a strange url":   {try, `{"url": "ftp://x/", "user": "u", "password": "p"}`, 422, "/url"},
 		"user and no url":     {add, `{"name": "b", "user": "u", "password": "p"}`, 422, "/url"},
 		"null beside faults":  {add, `{"name": "a b", "url": "dir:/tmp", "user": null, "password": null}`, 422, "/name"},
 		"password alone":      {add, `{"name": "b", "url": "rtsp://127.0.0.1/", "password": "p"}`, 422, "/user"},
@@ -279,6 +283,43 @@ func TestReload(t *testing.T) {
 	}
 	if cams := r.Settings().Cameras; len(cams) != 1 || cams[0].Rotate != 0 {
 		t.Errorf("%+v; want the one that was added", cams)
+	}
+}
+
+// What is hidden in all cameras is a reload's to change: those that have nothing of their own are built anew with it, the
+// added ones with what follows of it; one that cannot be leaves everything as it was.
+func TestReloadPrivacy(t *testing.T) {
+	const file = "{name: gate, url: 'whip:', detect: {classes: [person]}}, {name: own, url: 'whip:', privacy: {off: true}}"
+	r := begin(t, &testHost{}, false, "cameras: ["+file+"]\n", nil, "")
+	r.add(`{"name": "yard", "url": "whip:", "detect": {"classes": ["person"]}}`)
+	r.add(`{"name": "rest", "url": "whip:", "paused": true, "detect": {"classes": ["car"]}}`)
+	r.host.begun()
+	out := r.reload("privacy: {blur: [person]}\ncameras: [" + file + "]\n")
+	if len(out.Added)+len(out.Removed)+len(out.Restart) > 0 || !slices.Equal(out.Changed, []string{"gate", "yard"}) {
+		t.Errorf("%+v", out)
+	}
+	r.runs("gate", "own", "yard")
+	if got := r.host.begun(); !slices.Equal(got, []string{"gate", "yard"}) {
+		t.Errorf("%q were built", got)
+	}
+	for _, cam := range r.Settings().Cameras {
+		if every := cam.Detect.Every; cam.Name != "own" && every != config.DefaultPrivacyEvery {
+			t.Errorf("camera %s is looked at every %s", cam.Name, every)
+		}
+	}
+	refused(t, r.Set(t.Context(), "rest", []byte(`{"paused": false}`)), http.StatusUnprocessableEntity, "which privacy hides in all cameras")
+
+	_, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) {
+		return parse(t, "privacy: {fill: [car]}\ncameras: [{name: gate, url: 'whip:', detect: {classes: [car]}}]\n"), nil
+	})
+	refused(t, err, http.StatusUnprocessableEntity, "camera yard, which was added")
+	if got := r.host.begun(); len(got) > 0 || !slices.Equal(r.Settings().Privacy.Blur, []string{"person"}) {
+		t.Errorf("%q were built, and %+v runs", got, r.Settings().Privacy)
+	}
+	r.runs("gate", "own", "yard")
+
+	if out := r.reload("cameras: [" + file + "]\n"); !slices.Equal(out.Changed, []string{"gate", "yard"}) {
+		t.Errorf("%+v", out)
 	}
 }
 
@@ -507,7 +548,8 @@ func TestTry(t *testing.T) {
 	settings.Privacy = config.Privacy{Fill: []string{"person"}, Show: config.ShowNobody}
 	r.current.Store(&settings)
 	tried, err = r.Try(t.Context(), []byte(`{"url": "dir:pictures"}`))
-	if err != nil || !bytes.Equal(tried.BGR, bytes.Repeat([]byte{0x80}, 3*96*64)) {
+	grey := bytes.Repeat([]byte{0x80}, 3*96*64)
+	if err != nil || !tried.Hidden || !bytes.Equal(tried.BGR, grey) {
 		t.Errorf("a picture that is to be hidden: %v", err)
 	}
 	// An added camera's own settings count where it is named.
@@ -521,8 +563,28 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, right := tried.BGR[3*10], tried.BGR[3*90]; left != 0 || right != 255 {
+	if left, right := tried.BGR[3*10], tried.BGR[3*90]; tried.Hidden || left != 0 || right != 255 {
 		t.Errorf("where nobody looks it is %d, elsewhere %d; want 0 and 255", left, right)
+	}
+	// So do those of one that is described, and of one that does not run.
+	settings.Privacy = config.Privacy{}
+	r.current.Store(&settings)
+	const hides = `"detect": {"classes": ["person"]}, "privacy": {"fill": ["person"]}`
+	if _, err := r.Add(t.Context(), []byte(`{"name": "rest", "url": "dir:pictures", "paused": true, `+hides+`}`)); err != nil {
+		t.Fatal(err)
+	}
+	rests := r.known.Load().added["rest"]
+	r.known.Store(r.known.Load().with(&addedCamera{storedCamera: rests.storedCamera})) // as after a start
+	for body, hidden := range map[string]bool{
+		`{"url": "dir:pictures"}`:                                  false,
+		`{"url": "dir:pictures", ` + hides + `}`:                   true,
+		`{"camera": "rest", "url": "dir:pictures"}`:                true,
+		`{"camera": "half", "url": "dir:pictures"}`:                false,
+		`{"camera": "half", "url": "dir:pictures", ` + hides + `}`: true,
+	} {
+		if tried, err = r.Try(t.Context(), []byte(body)); err != nil || tried.Hidden != hidden || bytes.Equal(tried.BGR, grey) != hidden {
+			t.Errorf("%s: hidden %v, %v", body, tried != nil && tried.Hidden, err)
+		}
 	}
 }
 

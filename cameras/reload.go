@@ -40,7 +40,11 @@ func (m *Manager) Reload(ctx context.Context, load func(context.Context) (*confi
 			next.added[name] = &addedCamera{storedCamera: next.added[name].storedCamera, fault: next.added[name].fault}
 		}
 	}
-	c, err := m.prepare(m.host.Possible(before, wanted), next)
+	settings := m.host.Possible(before, wanted)
+	if err := m.completedAnew(ctx, next, before, settings); err != nil {
+		return out, err
+	}
+	c, err := m.prepare(settings, next)
 	if err != nil {
 		return out, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/plain"
@@ -313,6 +314,12 @@ func (c *storedCamera) merge(patch map[string]any) error {
 		}
 		nobody := user == "" && was == nil // as it is; a url without a host has no user to take away either
 		if !nobody && now != "" {          // without a url that is what is wrong
+			switch u, err := cameraurl.Parse(now); {
+			case err != nil:
+				return refuseField("/url", "%v", err)
+			case u.Kind == cameraurl.File && u.Scheme == "":
+				return refuseField("/url", "neither a scheme nor a host that a user could be of; accepted: such as rtsp://host/path")
+			}
 			if now, err = configured.WithUser(now, user, password); err != nil {
 				return refuseField("/user", "%v", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
@@ -43,7 +44,12 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 			want.Camera["url"] = known.Camera["url"]
 		}
 		want.Camera["ignore"] = known.Camera["ignore"]
-		hide = m.current.Load().PrivacyOf(known.cam)
+		if hide, err = m.hides(ctx, known.storedCamera); err != nil {
+			return nil, cameraRefusal(err)
+		}
+	}
+	if given["privacy"] != nil {
+		delete(want.Camera, "privacy")
 	}
 	if name, ok := given["name"].(string); ok && !named {
 		if err := m.nameTaken(name); err != nil {
@@ -65,13 +71,30 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 		return nil, tryRefusal(ctx, err)
 	}
 	tried := &web.Tried{Width: p.Width, Height: p.Height, PixelAspect: p.PixelAspect, BGR: p.BGR}
+	if own := m.current.Load().PrivacyOf(whole.cam); given["privacy"] != nil && configured.Privacy(own).On() {
+		hide = own
+	}
 	if hide := configured.Privacy(hide); hide.On() { // nobody knows what is in it
-		tried.BGR = privacy.NewPicture(p.BGR, hide.Cover(p.Width, p.Height), nil).BGR(true)
+		picture := privacy.NewPicture(p.BGR, hide.Cover(p.Width, p.Height), nil)
+		tried.BGR, tried.Hidden = picture.BGR(true), !picture.Plain(true)
 	}
 	if p.Codec != 0 {
 		tried.Codec = p.Codec.String()
 	}
 	return tried, nil
+}
+
+// hides is what an added camera hides, which need not run.
+func (m *Manager) hides(ctx context.Context, c storedCamera) (config.Privacy, error) {
+	only := storedCamera{Camera: map[string]any{"name": c.Name, "url": "whip:", "detect": c.Camera["detect"], "privacy": c.Camera["privacy"]}}
+	if only.Camera["privacy"] == nil { // whatever it detects
+		return m.current.Load().Privacy, nil
+	}
+	one, err := m.complete(ctx, only)
+	if err != nil {
+		return config.Privacy{}, err
+	}
+	return m.current.Load().PrivacyOf(one.cam), nil
 }
 
 // tryRefusal names the field that has to be another for a camera to show a picture.

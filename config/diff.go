@@ -3,6 +3,7 @@ package config
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Difference is how one configuration differs from another. Settings are named by their paths,
@@ -34,7 +35,7 @@ func Diff(a, b *Config) Difference {
 		i := slices.IndexFunc(a.Cameras, func(c Camera) bool { return c.Name == cam.Name })
 		if i < 0 {
 			d.Added = append(d.Added, cam.Name)
-		} else if settings := differing("", reflect.ValueOf(a.Cameras[i]), reflect.ValueOf(cam)); len(settings) > 0 {
+		} else if settings := a.changed(b, a.Cameras[i], cam); len(settings) > 0 {
 			d.Changed = append(d.Changed, CameraDifference{cam.Name, settings})
 		}
 	}
@@ -44,6 +45,17 @@ func Diff(a, b *Config) Difference {
 		}
 	}
 	return d
+}
+
+// changed are the settings by which a camera of b differs from the one of c. Of what is hidden in all cameras each that has
+// nothing of its own differs, too.
+func (c *Config) changed(b *Config, from, to Camera) []string {
+	settings := differing("", reflect.ValueOf(from), reflect.ValueOf(to))
+	hides := differing("privacy", reflect.ValueOf(c.PrivacyOf(from)), reflect.ValueOf(b.PrivacyOf(to)))
+	if slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, "privacy.") }) {
+		hides = nil // they are there
+	}
+	return append(settings, hides...)
 }
 
 // differing are the paths below path of what differs between two structs of one type.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 
 func TestDiff(t *testing.T) {
 	const gate, yard = "{name: gate, url: 'rtsp://a/'}", "{name: yard, url: 'whip:'}"
+	const seen = "{name: seen, url: 'whip:', detect: {classes: [person]}}"
 	const zone = "zones: [{name: door, polygon: [[0, 0], [1, 0], [1, 1]]}]"
 	for _, tt := range []struct {
 		name, before, after string
@@ -40,13 +42,19 @@ func TestDiff(t *testing.T) {
 			Difference{Changed: []CameraDifference{{"gate", []string{"zones"}}}},
 		},
 		{
+			"what is hidden in all cameras",
+			"privacy: {blur: [person]}\n" + cameras(seen, "{name: own, url: 'whip:', detect: {classes: [person]}, privacy: {fill: [person]}}", "{name: off, url: 'whip:', privacy: {off: true}}"),
+			"privacy: {blur: [person], margin: 20%}\n" + cameras(seen, "{name: own, url: 'whip:', detect: {classes: [person]}, privacy: {blur: [person]}}", "{name: off, url: 'whip:', privacy: {off: true}}"),
+			Difference{Settings: []string{"privacy.margin"}, Changed: []CameraDifference{{"seen", []string{"privacy.margin"}}, {"own", []string{"privacy.blur", "privacy.fill"}}}},
+		},
+		{
 			"a point of a zone", cameras("{name: gate, url: 'whip:', " + zone + "}"), cameras("{name: gate, url: 'whip:', zones: [{name: door, polygon: [[0, 0], [1, 0], [1, 0.9]]}]}"),
 			Difference{Changed: []CameraDifference{{"gate", []string{"zones"}}}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			parse := func(text string) *Config {
-				if len(text) < 7 || text[:7] != "cameras" {
+				if !strings.Contains(text, "cameras:") {
 					text += cameras(gate)
 				}
 				c, err := Parse("test", []byte(text), nil)

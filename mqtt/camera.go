@@ -56,8 +56,8 @@ type state struct {
 	Box    string `json:"box,omitempty"`
 }
 
-// sync takes over what cameras there are now.
-func (p *Publisher) sync() {
+// Sync takes over what cameras there are now, and what they hide. Run does so by and by.
+func (p *Publisher) Sync() {
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
 	list, complete := p.cfg.Cameras()

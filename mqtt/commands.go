@@ -80,7 +80,7 @@ func (p *Publisher) obey(ctx context.Context) {
 			return
 		case c := <-p.commands:
 			err := p.carryOut(ctx, c)
-			p.sync() // who asked sees it at once
+			p.Sync() // who asked sees it at once
 			p.answer(c, err)
 		}
 	}

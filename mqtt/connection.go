@@ -137,7 +137,7 @@ func (c *conn) end() {
 
 // Run publishes until ctx ends. It may be called once.
 func (p *Publisher) Run(ctx context.Context) error {
-	p.sync()
+	p.Sync()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	sendingCtx, stopSending := context.WithCancel(running)
@@ -169,7 +169,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 func (p *Publisher) keepSyncing(ctx context.Context) {
 	for {
 		began := time.Now()
-		p.sync()
+		p.Sync()
 		if pause.For(ctx, max(p.times.sync, syncShare*time.Since(began))) != nil {
 			return
 		}

@@ -27,7 +27,7 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.sync()
+	p.Sync()
 	p.listening = map[string]bool{p.cfg.states(): true}
 	for _, f := range p.cfg.filters("gate") {
 		p.listening[f] = true

@@ -138,7 +138,7 @@ func TestEventsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.sync()
+	p.Sync()
 	for range 6 {
 		p.Event(event("gate", appeared, strings.Repeat("x", 1<<20)))
 	}
@@ -651,7 +651,7 @@ func TestMaskAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.sync()
+	p.Sync()
 	m := masks("gate", visible, "person", "car", "dog", "person")
 	p.Mask(m)
 	if n := testing.AllocsPerRun(100, func() { p.Mask(m) }); n != 0 {
@@ -667,7 +667,7 @@ func BenchmarkMask(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p.sync()
+	p.Sync()
 	classes := slices.Repeat([]string{"person", "car", "dog"}, 4)
 	frames := []*segdv1.MaskFrame{masks("gate", visible, classes...), masks("gate", visible, classes[1:]...)}
 	b.ReportAllocs()

@@ -61,6 +61,7 @@ type Tried struct {
 	PixelAspect   float64 // how many times as wide as high a pixel is meant to be seen
 	Codec         string  // empty: the source does not tell
 	BGR           []byte  // tight rows
+	Hidden        bool    // all of it, by privacy
 }
 
 const (
@@ -193,6 +194,7 @@ type tried struct {
 	Height  int    `json:"height"`
 	Codec   string `json:"codec"`
 	Picture []byte `json:"picture"` // JPEG
+	Hidden  bool   `json:"hidden"`
 }
 
 func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
@@ -217,7 +219,7 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer encoder.Close()
 		picture, err := encoder.Encode(t.BGR)
-		return reply(w, tried{t.Width, t.Height, t.Codec, picture}, err)
+		return reply(w, tried{t.Width, t.Height, t.Codec, picture, t.Hidden}, err)
 	})
 }
 

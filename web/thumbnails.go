@@ -31,10 +31,18 @@ func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint3
 	return fmt.Sprintf("%s/cameras/%s/thumbnails/%s", apiRoot, c.name, name), made, removed
 }
 
-// ForgetThumbnails removes those of a camera that begins anew: they may show what it is to hide now.
-func (s *Server) ForgetThumbnails(name string) {
-	if c := s.camera(name); c != nil {
-		c.thumbnails.Clear()
+// ForgetPictures removes those of a camera that begins anew, its thumbnails and what waits for viewers: they may show what
+// it is to hide now.
+func (s *Server) ForgetPictures(name string) {
+	c := s.camera(name)
+	if c == nil {
+		return
+	}
+	c.thumbnails.Clear()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v := range c.viewers {
+		v.forget()
 	}
 }
 

@@ -58,8 +58,13 @@ func TestThumbnails(t *testing.T) {
 	at, _, _ = s.Thumbnail(m, privacy.NewPicture(bgr, nil, nil), 1)
 	ev = &segdv1.Event{Camera: "gate", Thumbnail: at}
 	there := s.ThumbnailOf(ev) != nil
-	s.ForgetThumbnails("gate")
-	s.ForgetThumbnails("nobody")
+	waits := &viewer{frame: &packet{}, wake: make(chan struct{}, 1)}
+	s.camera("gate").add(waits)
+	s.ForgetPictures("gate")
+	if _, _, frame, dropped := waits.take(); frame != nil || dropped != 1 {
+		t.Errorf("a viewer still gets what waits for it; %d dropped", dropped)
+	}
+	s.ForgetPictures("nobody")
 	if !there || s.ThumbnailOf(ev) != nil {
 		t.Errorf("there was one: %v; it is still there when the camera begins anew", there)
 	}

@@ -90,6 +90,16 @@ func (v *viewer) offer(p *packet) (replaced bool) {
 	return replaced
 }
 
+// forget drops the frame in the mailbox.
+func (v *viewer) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.frame != nil {
+		v.frame = nil
+		v.dropped++
+	}
+}
+
 func (v *viewer) tell(status []byte) {
 	v.mu.Lock()
 	v.status = status

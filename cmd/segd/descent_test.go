@@ -102,7 +102,7 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 		var names []string
 		build := map[string]func() (*pipeline.Camera, error){}
 		for name, solved := range cameras {
-			c := d.camera(0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, marks, nil)
+			c := d.camera(d.cfg, 0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, marks, nil)
 			c.Publisher, c.Viewer = nowhere{}, nil
 			c.NewStepper = func() (pipeline.Stepper, error) { return tracker.New(solved) }
 			names, build[name] = append(names, name), func() (*pipeline.Camera, error) { return pipeline.New(c) }

@@ -92,9 +92,9 @@ func (h host) Open(next *config.Config) (undo func(), err error) {
 	return undo, nil
 }
 
-func (h host) Camera(n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
-	h.d.web.ForgetThumbnails(cam.Name)
-	return h.d.camera(n, cam, marks, lease)
+func (h host) Camera(in *config.Config, n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+	h.d.web.ForgetPictures(cam.Name)
+	return h.d.camera(in, n, cam, marks, lease)
 }
 
 func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }
@@ -123,7 +123,7 @@ func (h host) Removed(name string) { h.d.meters.Remove(name) }
 
 func (h host) Possible(running, wanted *config.Config) *config.Config {
 	next := *running
-	next.Cameras, next.Log.Level, next.Webhooks = wanted.Cameras, wanted.Log.Level, wanted.Webhooks
+	next.Cameras, next.Privacy, next.Log.Level, next.Webhooks = wanted.Cameras, wanted.Privacy, wanted.Log.Level, wanted.Webhooks
 	if h.d.whip.get() == nil { // but for the token, which the page has
 		next.WHIP = wanted.WHIP
 		next.WHIP.Token = running.WHIP.Token

@@ -90,7 +90,8 @@ func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 		s := d.box.member.Status()
 		idle = s.Plan == s.Box
 	}
-	return mqttList(declared, d.cameras.Settings().Cameras, d.cfg.PrivacyOf, d.set, idle), d.cameras.Complete()
+	settings := d.cameras.Settings()
+	return mqttList(declared, settings.Cameras, settings.PrivacyOf, d.set, idle), d.cameras.Complete()
 }
 
 // hides is mqtt.Camera's.

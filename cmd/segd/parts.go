@@ -157,9 +157,9 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 	return n
 }
 
-// camera is the configuration of a camera that is first dialled as the i-th of several, with what is
+// camera is the configuration of a camera of in that is first dialled as the i-th of several, with what is
 // marked in its first frames, if anything is, and with a lease in a fleet.
-func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+func (d *daemon) camera(in *config.Config, i int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
@@ -201,7 +201,7 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
-		Privacy: configured.Privacy(d.cfg.PrivacyOf(cam)),
+		Privacy: configured.Privacy(in.PrivacyOf(cam)),
 		Zones:   cam.Layout(), Checkpoints: d.kept, Lease: lease,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,

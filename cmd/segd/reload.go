@@ -74,6 +74,9 @@ func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error)
 	})
 	if began {
 		r.d.setWebhooks(r.d.cameras.Settings())
+		if r.d.mqtt != nil {
+			r.d.mqtt.Sync() // the broker's pictures may show what is hidden now
+		}
 		tellSystemd(log, sd.SdNotifyReady)
 	}
 	if err != nil {

@@ -75,11 +75,11 @@ func (t *target) camera(name string) bus.Target {
 	return bus.Target{URL: t.server.url, Access: t.server.access, Site: t.site, Camera: name}
 }
 
-// pageFlags is where the commands that want pictures find the page.
+// pageFlags is where the commands that talk to the page find it.
 type pageFlags struct{ url, token string }
 
 func (f *pageFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, which has the pictures")
+	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page")
 	cmd.Flags().StringVar(&f.token, "token", "", "the page's token")
 	cli.FromEnv(cmd, "page", "SEGD_CLIENT_PAGE")
 	cli.FromEnv(cmd, "token", "SEGD_CLIENT_TOKEN")

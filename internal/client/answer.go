@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// answerCommand is cmd, which prints what a running segd answers to ask: for people, or with --json as it is.
+// answerCommand is cmd, which prints what a running segd answers to ask: for people, or with --json as it is. Where that
+// has an err it ends with this one.
 func answerCommand[T interface{ print(out io.Writer) error }](std cli.Streams, to target, cmd *cobra.Command, ask func(bus.Target, context.Context) ([]byte, error)) *cobra.Command {
 	var asJSON bool
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer, one JSON object")
@@ -26,9 +28,14 @@ func answerCommand[T interface{ print(out io.Writer) error }](std cli.Streams, t
 			return err
 		}
 		if asJSON {
-			return cli.WriteJSON(std.Out, json.RawMessage(answer))
+			err = cli.WriteJSON(std.Out, json.RawMessage(answer))
+		} else {
+			err = what.print(std.Out)
 		}
-		return what.print(std.Out)
+		if done, ok := any(what).(interface{ err() error }); ok {
+			err = errors.Join(err, done.err())
+		}
+		return err
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,6 +27,7 @@ import (
 const (
 	liveWindow   = 2        // frames on their way at once
 	maxLiveFrame = 64 << 20 // bytes
+	maxAnswer    = 1 << 20  // likewise
 )
 
 // pageHandlers are called with what the page tells of a camera.
@@ -38,22 +40,17 @@ type pageHandlers struct {
 // watchPage tells what a page shows of a camera until ctx ends, of no more than fps frames a second unless that is 0.
 func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on pageHandlers) error {
 	base := page.url
-	u, err := url.Parse(base)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base))
+	u, header, err := page.api("cameras", camera, "live")
+	if err != nil {
+		return err
 	}
-	u = u.JoinPath("api/v1/cameras", camera, "live")
 	u.RawQuery = fmt.Sprintf("window=%d", liveWindow)
 	if fps > 0 {
 		u.RawQuery += fmt.Sprintf("&fps=%d", fps)
 	}
-	header := http.Header{}
-	if page.token != "" {
-		header.Set("Authorization", "Bearer "+page.token)
-	}
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that nobody needs to
 	if err != nil {
-		return explainDial(base, camera, resp, err)
+		return page.explainDial(camera, resp, err)
 	}
 	defer func() { _ = conn.CloseNow() }() // the way it ended is known already
 	conn.SetReadLimit(maxLiveFrame)
@@ -86,6 +83,55 @@ func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on p
 	}
 }
 
+// api is the URL of something that the page's API has, and what is said there.
+func (f pageFlags) api(path ...string) (*url.URL, http.Header, error) {
+	u, err := url.Parse(f.url)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, nil, cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", f.url))
+	}
+	header := http.Header{}
+	if f.token != "" {
+		header.Set("Authorization", "Bearer "+f.token)
+	}
+	return u.JoinPath(append([]string{"api/v1"}, path...)...), header, nil
+}
+
+// post has the page's API do something and returns the answer.
+func (f pageFlags) post(ctx context.Context, path string) ([]byte, error) {
+	u, header, err := f.api(path)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the page at %s: %w", f.url, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("the page at %s: %w", f.url, err)
+	}
+	var refused struct{ Detail string }
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return answer, nil
+	case resp.StatusCode == http.StatusUnauthorized:
+		return nil, f.wantsToken()
+	case json.Unmarshal(answer, &refused) != nil || refused.Detail == "":
+		return nil, fmt.Errorf("segd at %s answers %s", f.url, resp.Status)
+	}
+	return nil, fmt.Errorf("%w: %s", bus.ErrRejected, refused.Detail)
+}
+
+func (f pageFlags) wantsToken() error {
+	return cli.Usage(fmt.Errorf("segd at %s wants its token; accepted: --token TOKEN", f.url))
+}
+
 // parseNotice returns the event of a text message; nil: it is a status.
 func parseNotice(message []byte) (*segdv1.Event, error) {
 	var notice struct{ Event json.RawMessage }
@@ -100,17 +146,17 @@ func parseNotice(message []byte) (*segdv1.Event, error) {
 	return e, nil
 }
 
-func explainDial(base, camera string, resp *http.Response, err error) error {
+func (f pageFlags) explainDial(camera string, resp *http.Response, err error) error {
 	if resp == nil {
-		return fmt.Errorf("the page at %s: %w", base, err)
+		return fmt.Errorf("the page at %s: %w", f.url, err)
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
-		return cli.Usage(fmt.Errorf("segd at %s has no camera %q", base, camera))
+		return cli.Usage(fmt.Errorf("segd at %s has no camera %q", f.url, camera))
 	case http.StatusUnauthorized:
-		return cli.Usage(fmt.Errorf("segd at %s wants its token; accepted: --token TOKEN", base))
+		return f.wantsToken()
 	}
-	return fmt.Errorf("segd at %s answers %s", base, resp.Status)
+	return fmt.Errorf("segd at %s answers %s", f.url, resp.Status)
 }
 
 // parseLive takes a binary live message apart: the length of a JSON header,

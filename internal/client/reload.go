@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -15,14 +16,24 @@ import (
 type reloaded struct{ Added, Changed, Removed, Restart []string }
 
 func reloadCommand(std cli.Streams) *cobra.Command {
-	return answerCommand[reloaded](std, target{what: "the segd"}, &cobra.Command{
+	var page pageFlags
+	cmd := &cobra.Command{
 		Use:     "reload",
-		Example: "  segd reload",
+		Example: "  segd reload\n  segd reload --page http://192.0.2.20:8080 --token TOKEN",
 		Short:   "Have a running segd read its configuration again",
 		Long: "Cameras come, go and change while the others run on. Nothing is done if anything of\n" +
-			"the file is wrong; what takes a restart is named. segd does the same when the file\n" +
-			"changes and at SIGHUP.",
-	}, bus.Target.Reload)
+			"the file is wrong. What takes a restart is named, and the exit status is 1. segd does the\n" +
+			"same when the file changes and at SIGHUP.\n\n" +
+			"It is asked over NATS, with --page at its page.",
+	}
+	answerCommand[reloaded](std, target{what: "the segd"}, cmd, func(to bus.Target, ctx context.Context) ([]byte, error) {
+		if cmd.Flags().Changed("page") {
+			return page.post(ctx, "config/reload")
+		}
+		return to.Reload(ctx)
+	})
+	page.register(cmd)
+	return cmd
 }
 
 func (r reloaded) print(out io.Writer) error {
@@ -40,4 +51,12 @@ func (r reloaded) print(out io.Writer) error {
 		fmt.Fprintln(out, "nothing differs")
 	}
 	return nil
+}
+
+// err tells of what was not done.
+func (r reloaded) err() error {
+	if len(r.Restart) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: segd runs without these changes until it is restarted", strings.Join(r.Restart, ", "))
 }

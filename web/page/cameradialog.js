@@ -201,8 +201,8 @@ export class CameraDialog {
     // A name that cannot be is told before anybody waits for a picture.
     const settings = filled({ url, user, password, transport, fingerprint, rotate: Number(rotate), aspect, deinterlace, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
     const done = await this.#ask("Waiting for a picture, 15 s at most…", async (signal) => {
-      const { width, height, codec, picture } = await api.testCamera(settings, signal);
-      shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}`;
+      const { width, height, codec, picture, hidden } = await api.testCamera(settings, signal);
+      shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}${hidden ? "; privacy hides all of it, since nothing is detected in a test picture" : ""}`;
       const image = await createImageBitmap(new Blob([bytes(picture)], { type: "image/jpeg" }));
       p.picture.hidden = false;
       [p.picture.width, p.picture.height] = [image.width, image.height];
