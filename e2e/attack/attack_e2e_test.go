@@ -121,6 +121,7 @@ func (w *world) attack(report *Report, where string, until time.Time) {
 	stage("RTSP", "", w.rtspRequests)
 	stage("RTSP messages", "", w.rtspMessages)
 	stage("RTSP connections", "", w.rtspConnections)
+	stage("MQTT", "", w.mqtt)
 	for _, role := range roles {
 		stage("at random", role, func(s *Stage) {
 			tries := slices.Concat(forbidden(all, w.may[role]), elsewhere(role, w.may[role]))

@@ -64,6 +64,8 @@ type world struct {
 	admin        *nats.Conn
 	js           jetstream.JetStream
 
+	broker *hostileBroker // of MQTT
+
 	before state
 	levels levels // nil until they are to be held; so is before
 	ended  bool   // segd was told to
@@ -113,7 +115,7 @@ func beside(t *testing.T) *world {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: pictures(t), file: filepath.Join(harness.Root(t), "docs", "security.md"), may: map[string]rights{}, alertmanager: newAlertmanager(t)}
+	w := &world{t: t, dir: pictures(t), file: filepath.Join(harness.Root(t), "docs", "security.md"), may: map[string]rights{}, alertmanager: newAlertmanager(t), broker: newHostileBroker(t)}
 	for _, role := range roles {
 		may, err := readRights(w.file, role, site)
 		if err != nil {
@@ -127,8 +129,8 @@ func newWorld(t *testing.T) *world {
 // yaml is the configuration but for nats, with everything on that listens; where there is a fleet, box is this one.
 func (w *world) yaml(box string) string {
 	addrs := harness.FreeAddrs(w.t, 3)
-	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s, alertmanager: '%s'}\nwhip: {addr: '%s', token: %s}\nrtsp: {addr: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
-		addrs[0], operatorToken, viewerToken, w.alertmanager.URL, addrs[1], publisherToken, addrs[2])
+	text := fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s, alertmanager: '%s'}\nwhip: {addr: '%s', token: %s}\nrtsp: {addr: '%s'}\nmqtt: {url: 'mqtt://%s', commands: true}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras:\n",
+		addrs[0], operatorToken, viewerToken, w.alertmanager.URL, addrs[1], publisherToken, addrs[2], w.broker.listener.Addr())
 	for name, at := range map[string]string{gate: "box-a", yard: "box-b"} {
 		requires := ""
 		if box != "" {
