@@ -1,12 +1,14 @@
 package mot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
+	tracks "github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
 )
 
@@ -27,6 +29,7 @@ type AutomaticReport struct {
 	Counted      string      `json:"boxes"` // which these are
 	ByExtent     Figures     `json:"by_extent"`
 	ByMask       Figures     `json:"by_mask"`
+	ByteTrack    Figures     `json:"bytetrack"`    // plain ByteTrack on the same detections: the floor
 	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
 	Lines        []Crossings `json:"lines,omitempty"`
 
@@ -60,6 +63,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if r.report.Figures = r.report.ByExtent; opt.Boxes == Masks {
 		r.report.Figures = r.report.ByMask
 	}
+	r.report.ByteTrack = Score(opt.Truth, PlainByteTrack(cmp.Or(auto.Marking.Track.Confirm, tracks.DefaultConfirm)).Follow(r.report.Detected, opt.First, opt.Last), opt.First, opt.Last)
 	r.report.Lines = r.crossings.report()
 	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
 	return r.report, nil

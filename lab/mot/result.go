@@ -57,7 +57,7 @@ type Figures struct {
 // True boxes that are not to be considered count neither for nor against: in each frame
 // all true boxes are paired with found ones, and who is paired with one of these is left
 // out, as py-motmetrics and MOTChallenge leave out those on distractors. Who is paired with none and is
-// less tall than [Truth.IgnoreBelow] asks for is left out, too.
+// less tall than [Truth.IgnoreBelow] asks for, or where [Truth.IgnoreIn] has nothing considered, is left out, too.
 func Score(truth *Truth, found []Found, first, last int) Figures {
 	c := score(truth.against(found, first, last), trackDistance)
 	return Figures{
@@ -90,7 +90,7 @@ func (t *Truth) against(found []Found, first, last int) []frame {
 		f := frame{found: said[n]}
 		dropped := map[int]bool{}
 		for _, h := range said[n] {
-			dropped[h.id] = h.box.Height < t.least
+			dropped[h.id] = t.outside(h.box)
 		}
 		for i, j := range pair(real[n], said[n], trackDistance) {
 			if j >= 0 {

@@ -1,17 +1,23 @@
 package mot
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Truth is where the persons of a video really are.
 type Truth struct {
 	boxes map[int]map[int]entry // by id and frame
 	last  int                   // frame
-	least float64               // pixels that somebody who counts is tall
+	least float64               // pixels that who counts is tall
+	no    []Box                 // regions where nothing counts
 }
 
 // entry is one line of the truth.
@@ -57,6 +63,51 @@ func (t *Truth) IgnoreBelow(height float64) {
 			e.ignored = e.ignored || e.box.Height < height
 			frames[n] = e
 		}
+	}
+}
+
+// IgnoreIn has nothing considered whose middle is in one of some regions: true boxes there are as if their flag were 0, and
+// [Score] leaves out found boxes there that are on nobody's.
+func (t *Truth) IgnoreIn(regions []Box) {
+	t.no = append(t.no, regions...)
+	for _, frames := range t.boxes {
+		for n, e := range frames {
+			e.ignored = e.ignored || t.outside(e.box)
+			frames[n] = e
+		}
+	}
+}
+
+// outside tells whether a box that is on nobody's is left out.
+func (t *Truth) outside(b Box) bool {
+	x, y := b.Left+b.Width/2, b.Top+b.Height/2
+	return b.Height < t.least || slices.ContainsFunc(t.no, func(r Box) bool {
+		return x >= r.Left && x < r.Left+r.Width && y >= r.Top && y < r.Top+r.Height
+	})
+}
+
+// ParseRegions reads regions of a picture: lines of left, top, width and height, in pixels from (0, 0). Name is what
+// errors call the file.
+func ParseRegions(r io.Reader, name string) ([]Box, error) {
+	rows := csv.NewReader(r)
+	rows.FieldsPerRecord = 4
+	var regions []Box
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return regions, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mot: %s: %w; want lines of left,top,width,height", name, err)
+		}
+		var v [4]float64
+		for i, field := range row {
+			if v[i], err = strconv.ParseFloat(strings.TrimSpace(field), 64); err != nil || !(math.Abs(v[i]) < 1e6) {
+				line, _ := rows.FieldPos(i)
+				return nil, fmt.Errorf("mot: %s:%d: field %d is %q; want a number of pixels", name, line, i+1, field)
+			}
+		}
+		regions = append(regions, Box{v[0], v[1], v[2], v[3]})
 	}
 }
 

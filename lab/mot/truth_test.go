@@ -76,3 +76,25 @@ func FuzzParseTruth(f *testing.F) {
 		}
 	})
 }
+
+// Where nothing counts, neither true boxes nor what is found there does; what is found on somebody who counts does.
+func TestIgnoreIn(t *testing.T) {
+	truth, err := ParseTruth(strings.NewReader("1,1,11,11,20,20,1\n1,2,111,11,20,20,1\n"), "gt.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	regions, err := ParseRegions(strings.NewReader("0, 0, 50, 50.5\n128,0,20,30\n"), "ignored.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth.IgnoreIn(regions)
+	found := []Found{{1, 1, Box{10, 10, 20, 20}, 1}, {1, 2, Box{40, 40, 10, 10}, 1}, {1, 3, Box{110, 10, 38, 20}, 1}, {1, 4, Box{125, 15, 10, 10}, 1}}
+	if f := Score(truth, found, 1, 1); *f.Recall != 1 || *f.Precision != 1 {
+		t.Errorf("%+v; want the second alone, found once", f)
+	}
+	for text, want := range map[string]string{"1,2,3\n": "left,top,width,height", "1,2,3,4\n1,2,x,4\n": `ignored.txt:2: field 3 is "x"`} {
+		if _, err := ParseRegions(strings.NewReader(text), "ignored.txt"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+}

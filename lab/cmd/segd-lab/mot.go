@@ -21,10 +21,10 @@ import (
 
 type motFlags struct {
 	trackingFlags
-	looks                                                      lookFlags
-	video, truth, frames, follow, mark, boxes, out, detections string
-	lines, classes                                             []string
-	fps, minHeight                                             float64
+	looks                                                              lookFlags
+	video, truth, frames, follow, mark, boxes, out, detections, ignore string
+	lines, classes                                                     []string
+	fps, minHeight                                                     float64
 }
 
 func motCommand(std cli.Streams) *cobra.Command {
@@ -36,10 +36,11 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"format, finds them by itself, and scores their boxes as py-motmetrics does: see segd eval\n" +
 			"mot score. The model looks at all of every --every'th frame. With --min-height\n" +
 			"true boxes less tall count as little as those of flag 0, and found ones less tall that are\n" +
-			"on none are left out.\n" +
+			"on none are left out. So are, with --ignore, those with their middle in a region.\n" +
 			"--boxes says which boxes are scored: extent, the full ones by the objects' tracks, also\n" +
 			"while they are hidden, and of an object without a track its mask's; or mask, those of all\n" +
-			"masks. --json has the figures of both.\n" +
+			"masks. --json has the figures of both. Beside them are those of plain ByteTrack (2021) on\n" +
+			"the same detections.\n" +
 			"--line counts who crosses a line, by the feet of extents or masks as a camera does and\n" +
 			"by the true boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
@@ -75,6 +76,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 	f.looks.add(cmd, 10, "; not with --follow")
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes; not with --follow")
 	addMinHeight(cmd, &f.minHeight, "; not with --follow")
+	addIgnore(cmd, &f.ignore)
 	flags.StringVar(&f.boxes, "boxes", mot.Extents.String(), "which boxes figures and --out are of: extent or mask")
 	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
 	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
@@ -122,7 +124,7 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if opt.Truth, err = readTruth(f.truth, f.minHeight); err != nil {
+	if opt.Truth, err = readTruth(f.truth, f.minHeight, f.ignore); err != nil {
 		return err
 	}
 	// Better a fault now than after the last frame.
@@ -187,8 +189,7 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 }
 
 func printAutomatic(w io.Writer, r *mot.AutomaticReport) {
-	fmt.Fprintf(w, "boxes: %s\n", r.Counted)
-	printFigures(w, r.Figures)
+	printFigures(w, row{r.Counted, r.Figures}, row{"plain ByteTrack", r.ByteTrack})
 	if len(r.Lines) > 0 {
 		fmt.Fprintln(w, "\nline\tcounted: a to b\tb to a\ttrue: a to b\tb to a")
 	}
@@ -265,8 +266,13 @@ func addMinHeight(cmd *cobra.Command, to *float64, when string) {
 	cmd.Flags().Float64Var(to, "min-height", 0, "pixels that a box is tall to count"+when)
 }
 
-// readTruth reads true boxes, of which those less tall than minHeight do not count.
-func readTruth(path string, minHeight float64) (*mot.Truth, error) {
+// addIgnore adds the flag that readTruth takes.
+func addIgnore(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "ignore", "", "file of regions where nothing counts: lines of left,top,width,height in pixels")
+}
+
+// readTruth reads true boxes, of which those less tall than minHeight, or in a region of the file ignore, do not count.
+func readTruth(path string, minHeight float64, ignore string) (*mot.Truth, error) {
 	if !(minHeight >= 0) {
 		return nil, cli.Usage(fmt.Errorf("--min-height %v; accepted: 0 or more", minHeight))
 	}
@@ -275,6 +281,13 @@ func readTruth(path string, minHeight float64) (*mot.Truth, error) {
 		return nil, cli.Usage(fmt.Errorf("--truth: %w", err))
 	}
 	truth.IgnoreBelow(minHeight)
+	if ignore != "" {
+		regions, err := readBoxes(ignore, mot.ParseRegions)
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--ignore: %w", err))
+		}
+		truth.IgnoreIn(regions)
+	}
 	return truth, nil
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 type motScoreFlags struct {
-	truth, result, frames string
-	minHeight             float64
-	json                  bool
+	truth, result, frames, ignore string
+	minHeight                     float64
+	json                          bool
 }
 
 func motScoreCommand(std cli.Streams) *cobra.Command {
@@ -33,7 +33,7 @@ func motScoreCommand(std cli.Streams) *cobra.Command {
 			"  precision       share of the found boxes that are right\n\n" +
 			"True boxes of flag 0 are not counted, nor is a found box that is paired with one. With\n" +
 			"--min-height true boxes less tall count as little, and found ones less tall that are\n" +
-			"paired with none are left out.",
+			"paired with none are left out. So are, with --ignore, those with their middle in a region.",
 		Example: "  segd eval mot score --truth gt.txt --result result.txt --frames 1-400\n" +
 			"  segd eval mot score --truth gt.txt --result result.txt --json",
 		Args: cli.Args,
@@ -44,6 +44,7 @@ func motScoreCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.result, "result", "", "found boxes, as results of MOTChallenge")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of either file)")
 	addMinHeight(cmd, &f.minHeight, "")
+	addIgnore(cmd, &f.ignore)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	require(cmd, "truth", "result")
 	return cmd
@@ -54,7 +55,7 @@ func runMotScore(std cli.Streams, f motScoreFlags) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--frames: %w", err))
 	}
-	truth, err := readTruth(f.truth, f.minHeight)
+	truth, err := readTruth(f.truth, f.minHeight, f.ignore)
 	if err != nil {
 		return err
 	}
@@ -62,10 +63,18 @@ func runMotScore(std cli.Streams, f motScoreFlags) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--result: %w", err))
 	}
-	return printed(std, f.json, mot.Score(truth, result, first, last), printFigures)
+	return printed(std, f.json, mot.Score(truth, result, first, last), func(w io.Writer, f mot.Figures) { printFigures(w, row{"result", f}) })
 }
 
-func printFigures(w io.Writer, f mot.Figures) {
-	fmt.Fprintln(w, "MOTA\tIDF1\tswitches\tfragmentations\trecall\tprecision")
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", figure(f.MOTA), figure(f.IDF1), f.IDSwitches, f.Fragmentations, figure(f.Recall), figure(f.Precision))
+// row are the figures of something.
+type row struct {
+	of string
+	mot.Figures
+}
+
+func printFigures(w io.Writer, rows ...row) {
+	fmt.Fprintln(w, "\tMOTA\tIDF1\tswitches\tfragmentations\trecall\tprecision")
+	for _, f := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", f.of, figure(f.MOTA), figure(f.IDF1), f.IDSwitches, f.Fragmentations, figure(f.Recall), figure(f.Precision))
+	}
 }

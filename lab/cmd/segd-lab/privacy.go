@@ -78,7 +78,7 @@ func runPrivacy(cmd *cobra.Command, std cli.Streams, f privacyFlags) (err error)
 	if len(f.classes) == 0 {
 		return cli.Usage(errors.New("--classes: none; accepted: at least one, such as person"))
 	}
-	if opt.Truth, err = readTruth(f.truth, 0); err != nil {
+	if opt.Truth, err = readTruth(f.truth, 0, ""); err != nil {
 		return err
 	}
 	model, err := f.open()
