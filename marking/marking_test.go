@@ -201,7 +201,7 @@ func TestWindows(t *testing.T) {
 // where there is an object of people's.
 func TestBeginsNot(t *testing.T) {
 	dog, unsure := person(box(200)), person(box(300))
-	dog.Class, unsure.Score = "dog", 0.55
+	dog.Class, unsure.Score = "dog", 0.48
 	s := begin(t, Config{Begin: func(b image.Rectangle, size image.Point) bool {
 		return size == image.Pt(width, height) && b.Min.X < 350
 	}})

@@ -75,7 +75,7 @@ func (t *Tracker) Restore(s Snapshot) error {
 		k := &s.Tracks[i]
 		t.next = k.ID
 		n := t.add(k.Box, k.Class)
-		n.motion = begin(k.Box, [2]float64{})
+		n.motion = begin(k.Box, [2]float64{}, k.Class, t.focal)
 		n.motion.predict(min(k.Unseen, t.config.Keep)) // it may have gone by so much
 		n.motion.x.v, n.motion.y.v = k.Velocity[0], k.Velocity[1]
 		n.score, n.confirmed = k.Score, true

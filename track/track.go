@@ -81,9 +81,10 @@ const (
 // Config holds what a user may want otherwise. The zero value means the defaults.
 type Config struct {
 	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .25. Those from Sure on, default
-	// .42 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .6, is not confirmed.
+	// .42 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .5, is not confirmed.
 	Least, Sure, Confirm float64
-	// Predict is for how long a track that is looked for in vain is still said to be somewhere. Default 1 s.
+	// Predict is for how long at most a track that is looked for in vain is still said to be somewhere: less for a thing so fast
+	// that it may be anywhere before. Default 1 s.
 	Predict time.Duration
 	// Keep is for how long a track can be known again. Default 6 s.
 	Keep time.Duration

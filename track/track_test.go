@@ -128,7 +128,7 @@ func TestHiddenForAMomentKeepsItsID(t *testing.T) {
 }
 
 func TestPredictionEnds(t *testing.T) {
-	for _, c := range []Config{{}, {Predict: 2 * second, Keep: 3 * second}} {
+	for _, c := range []Config{{}, {Predict: 1500 * time.Millisecond, Keep: 3 * second}} {
 		k := tracker(t, c)
 		var predicted, kept float64
 		play(k, 0, 12*second, 10, func(s float64) []Detection {
@@ -156,6 +156,36 @@ func TestPredictionEnds(t *testing.T) {
 	}
 }
 
+// A car that comes near is where its box is from its third frame on, and a prediction of it holds for less than a person's.
+func TestCar(t *testing.T) {
+	k := tracker(t, Config{})
+	car := func(s float64) Box { // 40 m away, at 18 m/s
+		scale := 40 / (40 - 18*s)
+		x, y := 500-100*scale, 200+80*scale
+		return Box{x - 40*scale, y - 30*scale, x + 40*scale, y + 30*scale}
+	}
+	var lost float64
+	play(k, 0, 2*second, 25, func(s float64) []Detection {
+		if s > .8 {
+			return nil
+		}
+		return []Detection{{Box: car(s), Class: "car", Score: .8}}
+	}, func(s float64, tracks []Track, _ []Ended) {
+		if len(tracks) != 1 {
+			t.Fatalf("after %v s: %+v", s, tracks)
+		}
+		if iou := tracks[0].Box.iou(car(s)); s > .1 && s < .9 && iou < .75 {
+			t.Errorf("after %v s its box has an IoU of %.2f with where it is", s, iou)
+		}
+		if lost == 0 && tracks[0].State == Lost {
+			lost = s - .8
+		}
+	})
+	if want := k.tracks[0].motion.holds().Seconds(); math.Abs(lost-want) > .05 || want > .6 {
+		t.Errorf("lost after %v s; want %v", lost, want)
+	}
+}
+
 func TestConfirmation(t *testing.T) {
 	there := at(200, 300)
 	for name, c := range map[string]struct {
@@ -164,9 +194,9 @@ func TestConfirmation(t *testing.T) {
 	}{
 		"once":             {[]float64{.8, 0, 0}, [][]State{{Tentative}, nil, nil}},
 		"twice":            {[]float64{.8, .8, 0}, [][]State{{Tentative}, {Seen}, {Seen}}},
-		"certain at last":  {[]float64{.5, .5, .65}, [][]State{{Tentative}, {Tentative}, {Seen}}},
+		"certain at last":  {[]float64{.45, .45, .55}, [][]State{{Tentative}, {Tentative}, {Seen}}},
 		"certain at first": {[]float64{.8, .3, .3}, [][]State{{Tentative}, {Seen}, {Seen}}},
-		"never certain":    {[]float64{.55, .55, .55}, [][]State{{Tentative}, {Tentative}, {Tentative}}},
+		"never certain":    {[]float64{.48, .48, .48}, [][]State{{Tentative}, {Tentative}, {Tentative}}},
 		"never sure":       {[]float64{.4, .4, .4}, [][]State{nil, nil, nil}},
 		"hardly anything":  {[]float64{.8, .2}, [][]State{{Tentative}, nil}},
 	} {
@@ -259,7 +289,7 @@ func TestStill(t *testing.T) {
 		still int
 	}{
 		"a post":              {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .3)) }, nil, 1},
-		"a poster":            {func(s float64) Detection { return seen(shaken(at(200, 300)), .55) }, []State{Tentative}, 0},
+		"a poster":            {func(s float64) Detection { return seen(shaken(at(200, 300)), .48) }, []State{Tentative}, 0},
 		"a person who stands": {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .5)) }, []State{Seen}, 0},
 		"one who walks":       {func(s float64) Detection { return seen(shaken(at(50+30*s, 300)), first(s, .7, .3)) }, []State{Seen}, 0},
 		"one who stops": {func(s float64) Detection {
@@ -633,31 +663,29 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// The four filters are the one of six states that gonum would compute.
+// The four filters are the one of eight states that gonum would compute.
 func TestFilterIsKalmans(t *testing.T) {
-	m := begin(at(200, 300), [2]float64{3, 4})
-	x := mat.NewVecDense(6, []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v})
-	p := mat.NewDense(6, 6, nil)
-	for i, v := range []float64{m.x.xx, m.y.xx, m.width.xx, m.height.xx, m.x.vv, m.y.vv} {
+	m := begin(at(200, 300), [2]float64{3, 4}, "car", 800)
+	x := mat.NewVecDense(8, []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v, m.width.v, m.height.v})
+	p := mat.NewDense(8, 8, nil)
+	for i, v := range []float64{m.x.xx, m.y.xx, m.width.xx, m.height.xx, m.x.vv, m.y.vv, m.width.vv, m.height.vv} {
 		p.Set(i, i, v)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		d, l := time.Duration(rng.Int64N(int64(second))), m.box().length()
 		s := d.Seconds()
-		f, q := mat.NewDense(6, 6, nil), mat.NewDense(6, 6, nil)
-		for i := range 6 {
+		f, q := mat.NewDense(8, 8, nil), mat.NewDense(8, 8, nil)
+		for i := range 8 {
 			f.Set(i, i, 1)
 		}
-		for i, n := range [][2]float64{{driftAt, acceleration}, {driftAt, acceleration}, {driftSize}, {driftSize}} {
-			a := n[1] * n[1] * l * l
+		for i, n := range [][2]float64{{driftAt, m.across}, {driftAt, m.across}, {driftSize, m.nearer * slant * l / 800}, {driftSize, m.nearer * slant * l / 800}} {
+			a := math.Pow(acceleration*n[1]*l, 2)
 			q.Set(i, i, n[0]*n[0]*l*l*s+a*s*s*s/3)
-			if i < 2 {
-				f.Set(i, i+4, s)
-				q.Set(i, i+4, a*s*s/2)
-				q.Set(i+4, i, a*s*s/2)
-				q.Set(i+4, i+4, a*s)
-			}
+			f.Set(i, i+4, s)
+			q.Set(i, i+4, a*s*s/2)
+			q.Set(i+4, i, a*s*s/2)
+			q.Set(i+4, i+4, a*s)
 		}
 		var nx mat.VecDense
 		nx.MulVec(f, x)
@@ -668,7 +696,7 @@ func TestFilterIsKalmans(t *testing.T) {
 
 		b := at(200+20*rng.Float64(), 300+20*rng.Float64())
 		l = m.box().length()
-		h, r := mat.NewDense(4, 6, nil), mat.NewDense(4, 4, nil)
+		h, r := mat.NewDense(4, 8, nil), mat.NewDense(4, 4, nil)
 		for i, off := range []float64{offAt, offAt, offSize, offSize} {
 			h.Set(i, i, 1)
 			r.Set(i, i, off*l*off*l)
@@ -690,8 +718,8 @@ func TestFilterIsKalmans(t *testing.T) {
 		p.Sub(&np, &up)
 		m.update(b, second, false)
 
-		got := []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v, m.x.xx, m.x.xv, m.x.vv, m.y.xv}
-		want := []float64{x.AtVec(0), x.AtVec(1), x.AtVec(2), x.AtVec(3), x.AtVec(4), x.AtVec(5), p.At(0, 0), p.At(0, 4), p.At(4, 4), p.At(1, 5)}
+		got := []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v, m.x.xx, m.x.xv, m.x.vv, m.y.xv, m.width.v, m.height.vv}
+		want := []float64{x.AtVec(0), x.AtVec(1), x.AtVec(2), x.AtVec(3), x.AtVec(4), x.AtVec(5), p.At(0, 0), p.At(0, 4), p.At(4, 4), p.At(1, 5), x.AtVec(6), p.At(7, 7)}
 		for i := range got {
 			if math.Abs(got[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
 				t.Fatalf("%v; want %v", got, want)

@@ -61,11 +61,14 @@ const (
 	defaultPredict = time.Second
 	defaultKeep    = 6 * time.Second
 	defaultMost    = 256
+	// defaultFocal is the focal length, in pixels, where the size of the picture is not known. Else it is the longer side: the
+	// lens sees 53°, as most surveillance cameras' do.
+	defaultFocal = 1000.
 )
 
 // Defaults of Config.Confirm and Config.Reidentify.
 const (
-	DefaultConfirm    = .6
+	DefaultConfirm    = .5
 	DefaultReidentify = .65
 )
 
@@ -76,6 +79,7 @@ type Tracker struct {
 	// last is the last frame's time, now the tracker's own, which never goes back.
 	begun     bool
 	last, now time.Duration
+	focal     float64
 	since     time.Duration // how long the last frame was after the one before
 	tracks    []*track
 	spare     []*track
@@ -150,13 +154,16 @@ func New(c Config) (*Tracker, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	return &Tracker{config: c, next: 1}, nil
+	return &Tracker{config: c, next: 1, focal: defaultFocal}, nil
 }
 
 // Step takes the next frame and returns all tracks, in the order of their ids, and those that ended. Both
 // slices hold until the next call. A frame that is not later than the one before counts as one of the same time.
 func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.advance(f.Time)
+	if f.Width > 0 && f.Height > 0 {
+		t.focal = max(f.Width, f.Height)
+	}
 	t.ended = t.ended[:0]
 	for _, k := range t.tracks {
 		k.motion.predict(t.since)
@@ -371,7 +378,7 @@ func (t *Tracker) lost(k *track) bool {
 	if !k.confirmed {
 		return k.missed > confirmAfter
 	}
-	return k.missed > min(t.config.Predict, max(k.lived(), againAfter))
+	return k.missed > min(t.config.Predict, k.motion.holds(), max(k.lived(), againAfter))
 }
 
 // miss counts for how long tracks were looked for in vain.
@@ -463,7 +470,7 @@ func (t *Tracker) add(b Box, class string) *track {
 		k, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	*k = track{
-		id: t.next, class: class, group: groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
+		id: t.next, class: class, group: groupOf(class), motion: begin(b, [2]float64{}, class, t.focal), place: b, appearance: k.appearance[:0],
 		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
 	}
 	t.next = max(1, t.next+1) // 0 is none

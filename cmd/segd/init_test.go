@@ -70,7 +70,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cam := range cfg.Cameras {
-		if d := cam.Detect; !d.On() || !slices.Equal(d.Classes, config.DefaultDetectClasses()) || !bytes.Contains(text, []byte("      # score: 0.6")) {
+		if d := cam.Detect; !d.On() || !slices.Equal(d.Classes, config.DefaultDetectClasses()) || !bytes.Contains(text, []byte("      # score: 0.5")) {
 			t.Errorf("%s detects %+v; want what a camera without it does, with its settings as comments", cam.Name, d)
 		}
 	}
