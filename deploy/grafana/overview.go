@@ -78,9 +78,10 @@ func overview() *dashboard.DashboardBuilder {
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).
-		WithPanel(lines(half, "Clients too slow", "Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for.", unitPerSecond,
+		WithPanel(lines(half, "Clients too slow", "Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for; viewers and connections to http.addr that were over the limits.", unitPerSecond,
 			query{`sum by (what) (rate(segd_page_dropped_total[$__rate_interval]))`, "{{what}}"},
-			query{`rate(segd_page_refused_total[$__rate_interval])`, "refused, {{instance}}"})).
+			query{`rate(segd_page_refused_total[$__rate_interval])`, "viewers refused, {{instance}}"},
+			query{`rate(segd_page_connections_refused_total[$__rate_interval])`, "connections refused, {{instance}}"})).
 		WithPanel(lines(half, "Who watches streams", "By RTSP and WHEP; http.viewers at most, half of them the same stream.", unitCount,
 			query{`segd_stream_viewers`, "{{protocol}}, {{instance}}"})).
 		WithPanel(lines(half, "Frames of streams", "Encoded, each once for all who watch the stream; those that a viewer was too slow for; and viewers refused.", unitPerSecond,
