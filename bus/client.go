@@ -28,6 +28,8 @@ const (
 	// ones are lost: some minutes of one camera.
 	watchQueue      = 4096
 	discoverTimeout = 300 * time.Millisecond // for every segd to tell its cameras
+	// hearTimeout is for every segd to publish a status of each of its cameras, which it does once a second.
+	hearTimeout = 1800 * time.Millisecond
 )
 
 // Handlers are what Watch calls, all from the goroutine that called Watch, one
@@ -39,9 +41,9 @@ type Handlers struct {
 
 	// Ready is called once, when the subscription is in place.
 	Ready func()
-	// Unserved is called once, after that, if segd answer, or nobody is there who could, and no segd serves a camera
-	// that is watched; with the cameras that they serve. Who may not ask is not told. Nil: it is logged, by slog's default
-	// where Logger is nil.
+	// Unserved is called once, within 2 s of that, if nothing of what is watched has come and no segd publishes the status of a
+	// camera that is watched; with the cameras of which there is one. Who may not hear these is not told. Nil: it is logged, by slog's default where
+	// Logger is nil.
 	Unserved func(served []Served)
 	// Bad is called with the subject and the error of a message that cannot be
 	// decoded (ErrMessage) and was skipped, with that of a frame whose objects were not all
@@ -103,23 +105,69 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 			log.Warn("no segd serves what is watched; it is waited for", "watched", target, "served", Named(served))
 		}
 	}
-	list, heard := cameras(ctx, nc, func(s Served) bool { return s.matches(subject) })
-	if heard && !slices.ContainsFunc(list, func(s Served) bool { return s.matches(subject) }) {
-		h.Unserved(list)
-	}
-	for {
-		msg, err := sub.NextMsgWithContext(ctx)
+	looking, looked := context.WithCancel(ctx)
+	var list []Served
+	var unserved bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer looked()
+		list, unserved = published(ctx, nc, subject)
+	}()
+	defer func() {
+		nc.Close()
+		<-done
+	}()
+	heard := false
+	for wait := looking; ; {
+		msg, err := sub.NextMsgWithContext(wait)
 		switch {
 		case err == nil:
+			heard = true
 			h.take(msg)
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, context.Canceled):
+			<-done
+			if wait = ctx; unserved && !heard {
+				h.Unserved(list)
+			}
 		case errors.Is(err, nats.ErrSlowConsumer):
 			if h.Bad != nil {
 				h.Bad(subject, err)
 			}
 		default:
 			return fmt.Errorf("bus: watch %s: %w", subject, err)
+		}
+	}
+}
+
+// published lists the cameras of which a status is published within hearTimeout. unserved says that none of them is subject's,
+// which it is not known to be where the server lets nobody hear these.
+func published(ctx context.Context, nc *nats.Conn, subject string) (list []Served, unserved bool) {
+	ctx, cancel := context.WithTimeout(ctx, hearTimeout)
+	defer cancel()
+	sub, err := nc.SubscribeSync(prefix + ".*.*." + string(KindStatus))
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = sub.Unsubscribe() }() // of a connection that is lost it is gone
+	if nc.FlushWithContext(ctx) != nil {     // after it, a denial is known
+		return nil, false
+	}
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			slices.SortFunc(list, func(a, b Served) int { return strings.Compare(a.String(), b.String()) })
+			return list, errors.Is(err, context.DeadlineExceeded)
+		}
+		tokens := strings.Split(msg.Subject, ".")
+		s := Served{tokens[2], tokens[3]}
+		if s.matches(subject) {
+			return nil, false
+		}
+		if !slices.Contains(list, s) {
+			list = append(list, s)
 		}
 	}
 }
@@ -264,57 +312,50 @@ func Cameras(ctx context.Context, url string, access ...Access) ([]Served, error
 		return nil, err
 	}
 	defer nc.Close()
-	list, _ := cameras(ctx, nc, nil)
-	return list, nil
+	return cameras(ctx, nc), nil
 }
 
-// cameras asks all segd for the cameras that they serve, until the time is up or one is enough. It has not heard
-// whether there are any if nobody answers, nor the server that there is nobody.
-func cameras(ctx context.Context, nc *nats.Conn, enough func(Served) bool) (list []Served, heard bool) {
+// cameras asks all segd for the cameras that they serve, until the time is up.
+func cameras(ctx context.Context, nc *nats.Conn) (list []Served) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	subject, err := micro.ControlSubject(micro.InfoVerb, ServiceName, "")
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer func() { _ = sub.Unsubscribe() }() // of a connection that is lost it is gone
 	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
-		return nil, false
+		return nil
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
 		if err != nil { // the time is up, or nobody is there
-			heard = heard || errors.Is(err, nats.ErrNoResponders)
 			break
 		}
 		var info micro.Info
 		if json.Unmarshal(msg.Data, &info) != nil {
 			continue // another program's service of our name
 		}
-		heard = true
 		for _, e := range info.Endpoints {
 			s := Served{e.Metadata[metadataSite], e.Metadata[metadataCamera]}
 			if CheckName(s.Site) != nil || CheckName(s.Camera) != nil || slices.Contains(list, s) {
 				continue
 			}
 			list = append(list, s)
-			if enough != nil && enough(s) {
-				return list, true
-			}
 		}
 	}
 	slices.SortFunc(list, func(a, b Served) int { return strings.Compare(a.String(), b.String()) })
-	return list, heard
+	return list
 }
 
 // served says, for people, which cameras take annotations.
 func served(ctx context.Context, nc *nats.Conn) string {
-	list, _ := cameras(ctx, nc, nil)
+	list := cameras(ctx, nc)
 	if len(list) == 0 {
 		return "no segd serves any camera through this NATS server"
 	}

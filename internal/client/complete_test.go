@@ -104,9 +104,13 @@ func TestEnvironmentIsOfCommandsOnly(t *testing.T) {
 // Who waits for what no segd runs is told, and goes on waiting.
 func TestWatchUnserved(t *testing.T) {
 	s, nc := openNATS(t)
-	serve(t, s.ClientURL(), "home", "gate", "yard")
 	c := start(t, "watch", "gaet", "--nats", s.ClientURL())
 	waitfor.True(t, "a word on it", func() bool {
+		for _, camera := range []string{"gate", "yard"} {
+			if err := nc.Publish("segd.v1.home."+camera+".status", nil); err != nil {
+				t.Error(err)
+			}
+		}
 		return strings.Contains(c.Err.String(), "runs a camera gaet; they run home/gate, home/yard (site/camera); waiting for it\n")
 	})
 	publish(t, nc, "segd.v1.home.gaet.mask", &segdv1.MaskFrame{Site: "home", Camera: "gaet", Sequence: 7, Width: 4, Height: 3})

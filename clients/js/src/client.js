@@ -1,5 +1,5 @@
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
-import { createInbox, headers, NoRespondersError, PermissionViolationError, RequestError } from "@nats-io/nats-core";
+import { headers, NoRespondersError, PermissionViolationError, RequestError } from "@nats-io/nats-core";
 import {
   AnnotatedSchema, EventSchema, MaskFrameSchema, ObjectListSchema, ObjectSchema, StatusSchema,
 } from "./segd_pb.js";
@@ -7,8 +7,8 @@ import {
 const json = "application/json";
 const protobuf = "application/x-protobuf";
 const png = "image/png";
-const discover = "$SRV.INFO.segd"; // which every segd answers with its cameras
-const discovery = 1000; // ms for that
+const statuses = "segd.v1.*.*.status"; // of every camera that a segd serves, once a second
+const hearing = 1800; // ms for that
 const queueLength = 256; // messages that wait for a loop which is slower than they come
 
 /** segd did not do what it was asked. code is HTTP's: 400, 404, 409, 413, 429, 500, 504. */
@@ -154,40 +154,31 @@ export class Client {
     }
   }
 
-  /** Warns if segd answer, or nobody is there who could, and none serves the camera. @param {string} camera @param {() => boolean} denied */
+  /** Warns if there is no status of the camera, but where this user may not hear it. @param {string} camera @param {() => boolean} denied */
   #look(camera, denied) {
     if (this.#looked.has(camera)) return;
     this.#looked.add(camera);
     /** @type {Map<string, boolean>} by site/camera, whether it is what is looked for */
     const served = new Map();
-    let heard = false;
-    const inbox = createInbox();
-    const asked = this.connection.subscribe(inbox, {
+    let deaf = false;
+    const heard = this.connection.subscribe(statuses, {
       callback: (error, msg) => {
-        if (error) return;
-        heard = true;
-        if (msg.data.length === 0) return; // nobody is there
-        /** @type {{endpoints?: {metadata?: Record<string, string>}[]}} */
-        let info = {};
-        try {
-          info = msg.json();
-        } catch {} // another program's service of that name
-        for (const { metadata } of info.endpoints ?? []) {
-          if (!metadata?.site || !metadata.camera) continue;
-          const { site, camera: name } = metadata;
-          served.set(`${site}/${name}`, ["*", site].includes(this.site) && ["*", name].includes(camera));
+        if (error) {
+          deaf = true;
+          return;
         }
+        const [site, name] = msg.subject.split(".").slice(2);
+        served.set(`${site}/${name}`, ["*", site].includes(this.site) && ["*", name].includes(camera));
       },
     });
-    this.connection.publish(discover, "", { reply: inbox });
     const over = setTimeout(() => {
       if (this.connection.isClosed()) return;
-      asked.unsubscribe();
-      if (!heard || denied() || [...served.values()].includes(true)) return;
+      heard.unsubscribe();
+      if (deaf || denied() || [...served.values()].includes(true)) return;
       const names = [...served.keys()].sort().join(", ") || "none";
       this.#warn(`segd: no segd of site ${this.site} serves camera ${camera}; served are (site/camera): ${names}; waiting for it`);
-    }, discovery);
-    asked.closed.then(() => clearTimeout(over));
+    }, hearing);
+    heard.closed.then(() => clearTimeout(over));
   }
 
   /** @param {string} subject */

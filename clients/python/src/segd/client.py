@@ -24,8 +24,8 @@ JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 PNG = "image/png"
 
-DISCOVER = "$SRV.INFO.segd"  # which every segd answers with its cameras
-DISCOVERY = 1  # seconds for that
+STATUSES = "segd.v1.*.*.status"  # of every camera that a segd serves, once a second
+HEARING = 1.8  # seconds for that
 
 QUEUE = 256  # messages that wait for a loop which is slower than they come
 
@@ -81,6 +81,7 @@ class Client:
         self.dropped = 0
         self._asking: dict[asyncio.Future[None], str] = {}  # each is done when the server denies its subject
         self._looked: set[str] = set()  # cameras that it was looked for who serves them
+        self._deaf = False  # this user may not hear the statuses of all cameras
 
     def masks(self, camera: str = "*") -> AsyncIterator[MaskFrame]:
         """Yields every frame's masks, of a camera or of all."""
@@ -123,35 +124,25 @@ class Client:
                 await sub.unsubscribe()
 
     async def _look(self, camera: str, denied: asyncio.Future[None]) -> None:
-        """Warns if segd answer, or nobody is there who could, and none serves the camera."""
+        """Warns if there is no status of the camera, but where this user may not hear it."""
         if camera in self._looked:
             return
         self._looked.add(camera)
         served: set[tuple[str, str]] = set()
-        heard = False
-        inbox = self.connection.new_inbox()
-        sub = await self.connection.subscribe(inbox)
+        sub = await self.connection.subscribe(STATUSES)
         try:
-            await self.connection.publish(DISCOVER, reply=inbox)
-            async with asyncio.timeout(DISCOVERY):
+            async with asyncio.timeout(HEARING):
                 async for msg in sub.messages:
-                    heard = True
-                    if not msg.data:  # nobody is there
-                        break
-                    for endpoint in json.loads(msg.data)["endpoints"]:
-                        metadata = endpoint.get("metadata") or {}
-                        if "site" in metadata and "camera" in metadata:
-                            served.add((metadata["site"], metadata["camera"]))
-                    if any(self.site in ("*", s) and camera in ("*", c) for s, c in served):
+                    site, name = msg.subject.split(".")[2:4]
+                    served.add((site, name))
+                    if self.site in ("*", site) and camera in ("*", name):
                         return
         except (TimeoutError, nats.errors.Error):
             pass
-        except (KeyError, ValueError):  # another program's service of that name
-            return
         finally:
             if not self.connection.is_closed:
                 await sub.unsubscribe()
-        if heard and not denied.done():
+        if not self._deaf and not denied.done():
             names = ", ".join("/".join(one) for one in sorted(served)) or "none"
             log.warning("no segd of site %s serves camera %s; served are (site/camera): %s; waiting for it", self.site, camera, names)
 
@@ -224,9 +215,11 @@ async def connect(
 
     async def complain(err: Exception) -> None:
         text = str(err).lower()  # as nats-py has the server's
-        if f'"{DISCOVER.lower()}"' in text:  # then nobody can tell which cameras there are
-            return
         if client is not None and "permissions violation for" in text:
+            if f'"{STATUSES}"' in text:  # then which cameras there are is not known
+                client._deaf = True
+                if STATUSES not in client._asking.values():
+                    return
             for denied, subject in client._asking.items():
                 if f'"{subject.lower()}"' in text and not denied.done():
                     denied.set_result(None)
