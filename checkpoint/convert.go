@@ -166,7 +166,7 @@ func writeTracker(s *tracker.Snapshot) *checkpointv1.Tracker {
 			Id: o.ID, Box: []int32{int32(o.Box.Min.X), int32(o.Box.Min.Y), int32(o.Box.Max.X), int32(o.Box.Max.Y)},
 			Life: &checkpointv1.Life{
 				State: uint32(l.State), Area: l.Area, X: l.X, Y: l.Y, Unseen: int32(l.Unseen), Zoom: int32(l.Zoom),
-				Probation: int32(l.Probation), Hits: int32(l.Hits), Required: int32(l.Required),
+				Probation: int32(l.Probation), Hits: int32(l.Hits), Required: int32(l.Required), Marked: l.Marked,
 			},
 		})
 	}
@@ -187,7 +187,7 @@ func readTracker(s *checkpointv1.Tracker) (*tracker.Snapshot, error) {
 			ID: o.Id, Box: image.Rect(int(o.Box[0]), int(o.Box[1]), int(o.Box[2]), int(o.Box[3])),
 			Life: tracker.LifeSnapshot{
 				State: tracker.State(l.State), Area: l.Area, X: l.X, Y: l.Y, Unseen: int(l.Unseen), Zoom: int(l.Zoom),
-				Probation: int(l.Probation), Hits: int(l.Hits), Required: int(l.Required),
+				Probation: int(l.Probation), Hits: int(l.Hits), Required: int(l.Required), Marked: l.Marked,
 			},
 		})
 	}

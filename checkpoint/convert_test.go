@@ -47,7 +47,7 @@ func TestEncode(t *testing.T) {
 		Camera: "gate", Time: time.Unix(1_700_000_000, 5).UTC(), Epoch: 7, Sequence: 90, PTS: 9 * time.Second, FPS: 9.5,
 		Marked: [][]byte{picture(t)}, Last: picture(t), Configured: []byte{1}, ConfiguredZones: []byte("{}"), Objects: all, Tracks: &tracks,
 		Tracker: &tracker.Snapshot{Size: image.Pt(16, 8), Objects: []tracker.ObjectSnapshot{{
-			ID: 3, Life: tracker.LifeSnapshot{State: tracker.Occluded, Area: 1, X: 2, Y: 3, Unseen: 4, Zoom: 2, Probation: -5, Hits: 6, Required: 7}, Box: image.Rect(1, 2, 3, 4),
+			ID: 3, Life: tracker.LifeSnapshot{State: tracker.Occluded, Area: 1, X: 2, Y: 3, Unseen: 4, Zoom: 2, Probation: -5, Hits: 6, Required: 7, Marked: 0.8}, Box: image.Rect(1, 2, 3, 4),
 		}}},
 		Zones: &zones.Snapshot{
 			Layout: zone,

@@ -164,6 +164,10 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		o, l := &t.objects.all[k], k+1
 		sight := trackstate.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
 		sight.Overlooked = o.Detected() && !looked(f, o.box)
+		strokes := annotated && (slices.Contains(f.Marks.Begun, int32(l)) || slices.Contains(t.seeder.Corrected(), int32(l)))
+		if strokes {
+			o.Marked = 0 // the score is that of this frame alone
+		}
 		confident := o.Observe(sight, annotated, t.elapsed, t.cfg.OccludedFrames)
 		if o.Detected() {
 			o.box = sight.Box
@@ -173,9 +177,12 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 			out.Extent = o.extent
 		}
 		if o.State == Visible {
-			out.Score = sight.Score
+			out.Score = o.Score(sight)
 		} else {
 			f.hide(l, labels)
+		}
+		if strokes {
+			o.Marked = sight.Score
 		}
 		f.See(o.State == Visible, confident)
 		res.Objects = append(res.Objects, out)

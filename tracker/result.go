@@ -24,7 +24,7 @@ type Object struct {
 	Mask  mask.RLE // empty unless visible; of no size, if nobody looked for it in the frame
 	Area  int      // pixels
 	Box   image.Rectangle
-	Score float64 // mean probability of the label over the mask, 0…1
+	Score float64 // mean probability of the label over the mask, times that with which strokes marked the object, 0…1
 
 	// Extent is all of it by its track, in pixels, what is hidden or outside the picture included; empty for
 	// an object without a track.

@@ -200,6 +200,7 @@ func TestRestoreAnyNumber(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 0.5, 4096, 1e9} {
 		for _, of := range []func(*LifeSnapshot) *float64{
 			func(l *LifeSnapshot) *float64 { return &l.Area }, func(l *LifeSnapshot) *float64 { return &l.X }, func(l *LifeSnapshot) *float64 { return &l.Y },
+			func(l *LifeSnapshot) *float64 { return &l.Marked },
 		} {
 			try(func(s *Snapshot) { *of(&s.Objects[0].Life) = v })
 		}

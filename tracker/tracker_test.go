@@ -217,6 +217,7 @@ func TestScribblesGrowToTheObject(t *testing.T) {
 // next frames is what was marked.
 func TestOneStroke(t *testing.T) {
 	tr := newTracker(t, Config{})
+	marked := 0.0
 	for i := range uint64(6) {
 		s, truth := film(t, i, disc{50 + 2*float64(i), 60, 20, red}, disc{135, 40, 12, red}, disc{120, 95, 15, blue})
 		var a *annotation.Annotation
@@ -227,6 +228,11 @@ func TestOneStroke(t *testing.T) {
 		o := step(t, tr, s, a).Objects[0]
 		if j := iou(o.Mask, truth[0]); j < 0.8 || o.Score < 0.6 {
 			t.Errorf("frame %d: IoU %.2f with what the stroke is on, %d pixels, score %.2f; want above 0.8 and 0.6", i, j, o.Area, o.Score)
+		}
+		if i == 0 {
+			marked = o.Score
+		} else if o.Score > marked { // a guess is no surer for being followed
+			t.Errorf("frame %d: score %.3f; it was marked with %.3f", i, o.Score, marked)
 		}
 	}
 }

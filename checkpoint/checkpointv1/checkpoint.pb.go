@@ -399,6 +399,7 @@ type Life struct {
 	Probation     int32                  `protobuf:"varint,7,opt,name=probation,proto3" json:"probation,omitempty"`
 	Hits          int32                  `protobuf:"varint,8,opt,name=hits,proto3" json:"hits,omitempty"`
 	Required      int32                  `protobuf:"varint,9,opt,name=required,proto3" json:"required,omitempty"`
+	Marked        float64                `protobuf:"fixed64,10,opt,name=marked,proto3" json:"marked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,6 +493,13 @@ func (x *Life) GetHits() int32 {
 func (x *Life) GetRequired() int32 {
 	if x != nil {
 		return x.Required
+	}
+	return 0
+}
+
+func (x *Life) GetMarked() float64 {
+	if x != nil {
+		return x.Marked
 	}
 	return 0
 }
@@ -1245,7 +1253,7 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\rTrackedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12,\n" +
 	"\x04life\x18\x02 \x01(\v2\x18.segd.checkpoint.v1.LifeR\x04life\x12\x10\n" +
-	"\x03box\x18\x04 \x03(\x05R\x03boxJ\x04\b\x03\x10\x04R\x06layout\"\xc6\x01\n" +
+	"\x03box\x18\x04 \x03(\x05R\x03boxJ\x04\b\x03\x10\x04R\x06layout\"\xde\x01\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x12\n" +
 	"\x04area\x18\x02 \x01(\x01R\x04area\x12\f\n" +
@@ -1255,7 +1263,9 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04zoom\x18\x06 \x01(\x05R\x04zoom\x12\x1c\n" +
 	"\tprobation\x18\a \x01(\x05R\tprobation\x12\x12\n" +
 	"\x04hits\x18\b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brequired\x18\t \x01(\x05R\brequired\"\x97\x01\n" +
+	"\brequired\x18\t \x01(\x05R\brequired\x12\x16\n" +
+	"\x06marked\x18\n" +
+	" \x01(\x01R\x06marked\"\x97\x01\n" +
 	"\x06Marker\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
 	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x122\n" +

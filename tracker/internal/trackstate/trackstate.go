@@ -1,6 +1,7 @@
 package trackstate
 
 import (
+	"cmp"
 	"image"
 	"math"
 
@@ -57,6 +58,10 @@ type Object struct {
 	// Zoom is how many times as large it is looked at as a whole picture is; 0: 1.
 	Zoom int
 
+	// Marked is how likely what strokes marked is the object: the mean probability of its label over them and what was
+	// taken for it then. 0: beyond doubt.
+	Marked float64
+
 	Probation int // frames until it has been back for long enough
 	Hits      int // frames for which it has been detected, but not believed
 	Required  int // of them until it is
@@ -69,6 +74,9 @@ func (o *Object) Side(whole float64) float64 { return whole / float64(max(1, o.Z
 
 // Confirmed tells whether the object is in sight and not on probation, or tracked.
 func (o *Object) Confirmed() bool { return o.Tracked || o.State == Visible && o.Probation <= 0 }
+
+// Score is how likely what s shows is what was marked: that it is what was seen before, and that was it.
+func (o *Object) Score(s Sight) float64 { return s.Score * cmp.Or(o.Marked, 1) }
 
 // Sought tells whether the object is out of sight and looked for by its looks.
 func (o *Object) Sought() bool { return o.State != Visible && !o.Tracked }
