@@ -142,8 +142,8 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	}
 }
 
-// published lists the cameras of which a status is published within hearTimeout. unserved says that none of them is subject's,
-// which it is not known to be where the server lets nobody hear these.
+// published lists the cameras of which a status comes within hearTimeout. unserved says that subject is of none of them;
+// it is false where the NATS server does not let this user hear statuses.
 func published(ctx context.Context, nc *nats.Conn, subject string) (list []Served, unserved bool) {
 	ctx, cancel := context.WithTimeout(ctx, hearTimeout)
 	defer cancel()
