@@ -164,7 +164,8 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		o, l := &t.objects.all[k], k+1
 		sight := trackstate.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
 		sight.Overlooked = o.Detected() && !looked(f, o.box)
-		strokes := annotated && (slices.Contains(f.Marks.Begun, int32(l)) || slices.Contains(t.seeder.Corrected(), int32(l)))
+		strokes := annotated && (slices.Contains(t.seeder.Corrected(), int32(l)) ||
+			slices.Contains(f.Marks.Begun, int32(l)) && !slices.Contains(f.Marks.Bounded, int32(l)))
 		if strokes {
 			o.Marked = 0 // the score is that of this frame alone
 		}
