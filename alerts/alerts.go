@@ -70,6 +70,7 @@ func New(base, runbook string, log *slog.Logger) *Client {
 	return &Client{
 		url: strings.TrimRight(base, "/") + "/api/v2/alerts?" + query.Encode(), runbook: sections(runbook), log: log, turn: make(chan struct{}, 1),
 		http: http.Client{
+			Timeout:       patience,
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: limit.MaxHeader, DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -130,8 +131,6 @@ var (
 )
 
 func (c *Client) ask(ctx context.Context) (Firing, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 	if err != nil {
 		return Firing{}, fmt.Errorf("alerts: %w", err)
