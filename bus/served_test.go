@@ -86,6 +86,7 @@ func TestUnserved(t *testing.T) {
 		{"who may not hear statuses", "nats://hears:p@" + urlOf(port)[len("nats://"):], "gaet", none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel() // they wait
 			told := make(chan []Served, 1)
 			watch(t, tc.url, tc.target, Handlers{Unserved: func(served []Served) { told <- served }})
 			got := none
