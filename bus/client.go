@@ -41,9 +41,9 @@ type Handlers struct {
 
 	// Ready is called once, when the subscription is in place.
 	Ready func()
-	// Unserved is called once, within 2 s of that, if nothing of what is watched has come and no segd publishes the status of a
-	// camera that is watched; with the cameras of which there is one. Who may not hear these is not told. Nil: it is logged, by slog's default where
-	// Logger is nil.
+	// Unserved is called once, within 2 s of that, if nothing of what is watched has come and no segd publishes the status
+	// of a camera that is watched. It gets the cameras whose status is published. It is not called where the NATS server
+	// does not let this user hear statuses. Nil: it is logged, by slog's default where Logger is nil.
 	Unserved func(served []Served)
 	// Bad is called with the subject and the error of a message that cannot be
 	// decoded (ErrMessage) and was skipped, with that of a frame whose objects were not all
@@ -112,10 +112,10 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	go func() {
 		defer close(done)
 		defer looked()
-		list, unserved = published(ctx, nc, subject)
+		list, unserved = published(looking, nc, subject)
 	}()
 	defer func() {
-		nc.Close()
+		looked()
 		<-done
 	}()
 	heard := false

@@ -16,7 +16,7 @@ import (
 type Truth struct {
 	boxes map[int]map[int]entry // by id and frame
 	last  int                   // frame
-	least float64               // pixels that who counts is tall
+	least float64               // height in pixels below which boxes do not count
 	no    []Box                 // regions where nothing counts
 }
 
