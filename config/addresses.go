@@ -8,7 +8,7 @@ import (
 	"github.com/segd/segd/internal/redact"
 )
 
-// Default is Address.From of what nobody has set.
+// Default is the Address.From of a setting that neither the file nor the environment has.
 const Default = "default"
 
 // Address is one that segd listens on or goes to.

@@ -74,7 +74,7 @@ func TestReloadHides(t *testing.T) {
 		t.Errorf("what runs is told to be %s", text)
 	}
 
-	// A camera in which nobody would know where a person is cannot come in, nor can such a one stay.
+	// A camera that does not detect what is to be hidden cannot be added, and a reload that would leave one is refused.
 	r.head = head + "privacy: {fill: [car]}\n"
 	r.write(strings.Replace(gate, `"person"`, `"person", "car"`, 1))
 	if status, text := r.reload(); status != http.StatusUnprocessableEntity || !strings.Contains(text, "camera yard, which was added") {
