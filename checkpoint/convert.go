@@ -68,7 +68,7 @@ func writeObjects(c *checkpointv1.Checkpoint, table objects.Table, tracks *track
 	for _, o := range table.All() {
 		c.Objects = append(c.Objects, &checkpointv1.Object{Id: o.ID, Label: o.Label, State: uint32(o.Told), Appeared: o.Appeared})
 		marked := &checkpointv1.MarkedObject{
-			Id: o.ID, Own: o.Owner != objects.People, Kept: o.Owner == objects.Kept, Class: o.Class, Resting: o.Dormant, Left: o.Left,
+			Id: o.ID, Own: o.Owner != objects.People, Kept: o.Owner == objects.Kept, Class: o.Class, Resting: o.Dormant, Gone: o.Gone,
 		}
 		if has(tracks, o.Track) { // else it may end before it counts
 			marked.Track = o.Track
@@ -112,7 +112,7 @@ func readObjects(c *checkpointv1.Checkpoint) (table objects.Table, tracks *track
 			return objects.Restore(all, next), nil, fmt.Errorf("object %d of class %q has track %d", o.Id, o.Class, o.Track)
 		}
 		b := &bound[at]
-		b.Class, b.Dormant, b.Track, b.Left = o.Class, o.Resting, o.Track, o.Left
+		b.Class, b.Dormant, b.Track, b.Gone = o.Class, o.Resting, o.Track, o.Gone
 		switch {
 		case o.Own && o.Kept:
 			b.Owner = objects.Kept

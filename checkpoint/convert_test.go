@@ -26,7 +26,7 @@ import (
 // table is one of every owner, and tracks are theirs.
 func table() (objects.Table, track.Snapshot) {
 	all := []objects.Object{
-		{ID: 3, Label: "of people's", State: tracker.Lost, Told: tracker.Occluded, Appeared: true, Left: true},
+		{ID: 3, Label: "of people's", State: tracker.Lost, Told: tracker.Occluded, Appeared: true, Gone: true},
 		{ID: 256, Label: "Ada", Class: "person", Owner: objects.Detector, State: tracker.Lost, Track: 1, Dormant: true},
 		{ID: 257, Label: "person", Class: "person", Owner: objects.Kept, State: tracker.Lost, Track: 4, Appeared: true},
 	}

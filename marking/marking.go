@@ -58,6 +58,7 @@ type Marker struct {
 	about  map[uint32]note // by track
 	time   time.Duration   // of the last frame
 	size   image.Point     // of the pictures
+	cuts   features.CutDetector
 	camera features.CameraMotion
 	moves  float64              // the camera's motion of late
 	found  []features.Detection // in the last frame, of classes that have tracks
@@ -157,8 +158,14 @@ func (d *deciding) mark(id uint32, box image.Rectangle) {
 func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	d := &deciding{view: view{m, table}}
 	d.Annotation = &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
+	cut := m.cuts.Step(f.Thumbnail, f.Time)
 	if size := image.Pt(f.Width, f.Height); size != m.size {
-		d.resize(size)
+		if m.size != (image.Point{}) {
+			d.begin("the picture size changed")
+		}
+		m.size = size
+	} else if cut {
+		d.begin("the scene was cut")
 	}
 	m.time = f.Time
 	motion, _ := m.camera.Step(f.Thumbnail, nil)
@@ -172,7 +179,7 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 		d.decide(f, &m.now[i])
 	}
 	for _, o := range d.All() {
-		if o.Left && m.stands() { // else it would be found in somebody who looks like it
+		if o.Gone { // else it would be found in what looks like it
 			d.Extents = append(d.Extents, tracker.Extent{ID: o.ID})
 		}
 	}
@@ -196,7 +203,7 @@ func (d *deciding) ended(e track.Ended) {
 	case o.Automatic(), o.Dormant: // people may keep one that is dormant, and nothing else tells where it is
 		d.edit(objects.Remove{ID: o.ID, Reason: reasons[e.Reason]})
 	default:
-		d.edit(objects.Bind{ID: o.ID, Left: e.Reason == track.Left})
+		d.edit(objects.Bind{ID: o.ID, Gone: d.stands() && (e.Reason == track.Left || e.Reason == track.Forgotten && e.Lost && !o.InSight())})
 	}
 }
 
@@ -283,21 +290,21 @@ func rounded(b track.Box) image.Rectangle {
 	return image.Rect(round(b.X0), round(b.Y0), round(b.X1), round(b.Y1))
 }
 
-// resize begins anew with pictures of another size: no box is where it was.
-func (d *deciding) resize(size image.Point) {
-	if d.size != (image.Point{}) {
-		d.tracks, _ = track.New(d.cfg.Track) // it was fine before
-		d.now = nil
-		clear(d.about)
-		for _, o := range d.All() {
-			if o.Dormant {
-				d.edit(objects.Remove{ID: o.ID, Reason: "the picture size changed"})
-			} else if o.Track != 0 {
-				d.edit(objects.Bind{ID: o.ID})
-			}
+// begin begins anew with another scene: nothing is where it was.
+func (d *deciding) begin(reason string) {
+	d.tracks, _ = track.New(d.cfg.Track) // it was fine before
+	d.now = nil
+	clear(d.about)
+	for _, o := range d.All() {
+		if o.Automatic() || o.Dormant {
+			d.edit(objects.Remove{ID: o.ID, Reason: reason})
+			continue
+		}
+		d.edit(objects.Bind{ID: o.ID, Gone: o.Track != 0 || o.Gone})
+		if o.Track == 0 && !o.Gone {
+			d.Extents = append(d.Extents, tracker.Extent{ID: o.ID})
 		}
 	}
-	d.size = size
 }
 
 // stands tells whether the camera does.

@@ -152,8 +152,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Once its track has left the picture people's object is nowhere in it, whoever comes, until people mark it again or a
-// mask that is left of it fits a track.
+// Once its track has left the picture people's object is nowhere in it, whatever comes, until people mark it again.
 func TestLeft(t *testing.T) {
 	s := bound(t)
 	nowhere := func(m *Marker) bool {
@@ -183,17 +182,64 @@ func TestLeft(t *testing.T) {
 	if err := restored.Restore(s.m.Snapshot()); err != nil || !nowhere(restored) {
 		t.Errorf("%v; after a restart it may be anybody", err)
 	}
-	s.pan = 6
-	for range 10 {
-		s.frame()
-	}
-	if slices.Contains(s.decision.Extents, tracker.Extent{ID: 1}) {
-		t.Error("it is nowhere though the camera moves, which may show it again")
-	}
-	s.m.moves = 0
 	s.mark(1)
 	if nowhere(s.m) {
 		t.Error("it is marked again, and still nowhere")
+	}
+}
+
+// A track that was looked for in vain for too long is no more, and so is people's object, unless it is in sight without
+// it; a pause says nothing of where it is.
+func TestForgotten(t *testing.T) {
+	for _, tt := range []struct{ seen, pause, gone bool }{{false, false, true}, {true, false, false}, {false, true, false}} {
+		s := bound(t)
+		if tt.pause {
+			s.n += 80
+		}
+		for range 80 {
+			if !tt.seen {
+				s.object(1).State = tracker.Occluded
+				s.observe()
+			}
+			s.frame()
+		}
+		nowhere := slices.Contains(s.decision.Extents, tracker.Extent{ID: 1})
+		if o, _ := s.table.Get(1); o.Track != 0 || o.Gone != tt.gone || nowhere != tt.gone {
+			t.Errorf("in sight %t, a pause %t: gone %t, nowhere %t, with track %d", tt.seen, tt.pause, o.Gone, nowhere, o.Track)
+		}
+	}
+}
+
+// After a cut people's objects are nowhere, the one without a track for that frame alone, since nothing else tells where
+// it may be; what began by itself ends, and what is there begins anew.
+func TestCut(t *testing.T) {
+	s := bound(t)
+	s.objects = append(s.objects, tracker.Object{ID: 2, State: tracker.Visible, Box: image.Rect(300, 300, 330, 330)})
+	for range 30 {
+		s.frame(person(box(100)), person(box(400)))
+	}
+	begun := s.object(objects.FirstID)
+	if begun == nil {
+		t.Fatalf("objects %v; want one that began", s.objects)
+	}
+	s.shift = 5000
+	s.frame(person(box(104)), person(box(404)))
+	for _, id := range []uint32{1, 2} {
+		if !slices.Contains(s.decision.Extents, tracker.Extent{ID: id}) {
+			t.Errorf("extents %v; want object %d nowhere", s.decision.Extents, id)
+		}
+	}
+	if g := s.gone; len(g) != 1 || g[0].Object.ID != objects.FirstID || g[0].Message != "the scene was cut" {
+		t.Errorf("ended: %v; want the one that began", g)
+	}
+	for range 10 {
+		s.frame(person(box(104)), person(box(404)))
+	}
+	if !slices.Contains(s.decision.Extents, tracker.Extent{ID: 1}) || slices.Contains(s.decision.Extents, tracker.Extent{ID: 2}) {
+		t.Errorf("extents %v; want object 1 nowhere, and 2 without one", s.decision.Extents)
+	}
+	if a, b := s.object(objects.FirstID+1), s.object(objects.FirstID+2); a == nil || b == nil {
+		t.Errorf("objects %v; want two that began", s.objects)
 	}
 }
 
@@ -238,7 +284,7 @@ func TestMergedTrackLeavesItsObject(t *testing.T) {
 	o, _ := s.table.Get(1)
 	d := &deciding{view: view{s.m, s.table}}
 	d.ended(track.Ended{ID: o.Track, Reason: track.Merged, Into: 77})
-	if o, _ = d.Get(1); o.Track != 77 || o.Left {
+	if o, _ = d.Get(1); o.Track != 77 || o.Gone {
 		t.Errorf("%+v; want it bound to track 77", o)
 	}
 }

@@ -110,10 +110,10 @@ func (e Begin) edit(c *change) {
 // Bind gives an object a track, or none.
 type Bind struct {
 	ID, Track uint32
-	Left      bool // its track left the picture
+	Gone      bool // it left the picture, or the scene was cut, or its track was out of sight for too long
 }
 
-func (e Bind) edit(c *change) { c.with(e.ID, func(o *Object) { o.Track, o.Left = e.Track, e.Left }) }
+func (e Bind) edit(c *change) { c.with(e.ID, func(o *Object) { o.Track, o.Gone = e.Track, e.Gone }) }
 
 // Rest makes an object dormant, or ends that.
 type Rest struct {
@@ -156,7 +156,7 @@ type Disown struct{}
 func (e Disown) edit(c *change) {
 	for k := range c.all {
 		o := &c.all[k]
-		o.Owner, o.Class, o.Track, o.Dormant, o.Left = People, "", 0, false, false
+		o.Owner, o.Class, o.Track, o.Dormant, o.Gone = People, "", 0, false, false
 	}
 }
 
@@ -198,7 +198,7 @@ func (e Annotate) edit(c *change) {
 		// It may be another thing than its track's.
 		o.Owner, o.Track, o.MarkedIn, o.MarkedAt, o.watched = People, 0, e.Seq, e.Time, true
 		if o.Fresh = e.By.Frame == nil || *e.By.Frame == e.Seq; o.Fresh {
-			o.Left = false
+			o.Gone = false
 		}
 	}
 }
@@ -350,7 +350,7 @@ func (e Lose) edit(c *change) {
 			o.Told = tracker.Lost
 			c.tell(Lost, o, "%s", e.Reason)
 		}
-		o.State, o.Area, o.Left, o.Fresh, o.watched, o.awaited, o.waiting = tracker.Lost, 0, false, false, false, false, false
+		o.State, o.Area, o.Fresh, o.watched, o.awaited, o.waiting = tracker.Lost, 0, false, false, false, false
 		o.stay(lasting{state: tracker.Lost})
 	}
 }

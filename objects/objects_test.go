@@ -234,15 +234,15 @@ func TestOwners(t *testing.T) {
 	if o, _ := table.Get(FirstID); o.Owner != Detector {
 		t.Error("the table before was changed")
 	}
-	left, _ := kept.Apply(Bind{ID: FirstID, Left: true})
+	left, _ := kept.Apply(Bind{ID: FirstID, Gone: true})
 	marked, _ := left.Apply(Annotate{By: mark(FirstID), Seq: 5})
-	if o, _ := marked.Get(FirstID); o.Owner != People || o.Class != "car" || o.Track != 0 || o.Left || !o.Fresh {
+	if o, _ := marked.Get(FirstID); o.Owner != People || o.Class != "car" || o.Track != 0 || o.Gone || !o.Fresh {
 		t.Errorf("%+v; want people's altogether", o)
 	}
 	earlier := mark(FirstID)
 	earlier.Frame = new(uint64)
 	marked, _ = left.Apply(Annotate{By: earlier, Seq: 5})
-	if o, _ := marked.Get(FirstID); o.Fresh || !o.Left {
+	if o, _ := marked.Get(FirstID); o.Fresh || !o.Gone {
 		t.Errorf("%+v; an earlier frame's mark says nothing of where it is now", o)
 	}
 	named := mark(FirstID)

@@ -42,7 +42,7 @@ type Object struct {
 	VisibleFrames uint64          // that it had a mask in
 
 	Track uint32 // 0: it has none
-	Left  bool   // it is people's, and its track left the picture
+	Gone  bool   // it is people's, and was a track's that is no more: it is not looked for
 
 	MarkedIn uint64        // the frame that heeded the last mark of people
 	MarkedAt time.Duration // its stream time

@@ -61,6 +61,8 @@ type Track struct {
 type Ended struct {
 	ID     uint32
 	Reason Reason
+	// Lost is whether it was: it was looked for in vain where it should be, and not only out of view, as in a pause.
+	Lost bool
 	// Into is the track that it was merged into, if Reason is Merged.
 	Into uint32
 }

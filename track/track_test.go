@@ -142,11 +142,15 @@ func TestPredictionEnds(t *testing.T) {
 			}
 			if len(ended) > 0 {
 				kept = s - 3
-				if want := []Ended{{ID: 1, Reason: Forgotten}}; !cmp.Equal(ended, want) {
+				if want := []Ended{{ID: 1, Reason: Forgotten, Lost: true}}; !cmp.Equal(ended, want) {
 					t.Errorf("%+v ended; want %+v", ended, want)
 				}
 			}
 		})
+		k.Step(&Frame{Time: 13 * second, Found: []Detection{seen(at(200, 300), .8)}})
+		if _, ended := k.Step(&Frame{Time: 43 * second}); len(ended) != 1 || ended[0].Lost {
+			t.Errorf("%+v ended after a pause; want one that nothing looked for", ended)
+		}
 		if p := k.config.Predict.Seconds(); math.Abs(predicted-p) > .11 {
 			t.Errorf("predicted for %v s; want %v", predicted, p)
 		}

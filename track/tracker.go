@@ -489,7 +489,7 @@ func groupOf(class string) string {
 
 // end says that a track is no more; remove takes it away.
 func (t *Tracker) end(k *track, reason Reason) {
-	e := Ended{ID: k.id, Reason: reason}
+	e := Ended{ID: k.id, Reason: reason, Lost: t.lost(k)}
 	if reason == Merged {
 		e.Into = k.duplicates
 	}

@@ -79,6 +79,33 @@ func TestTrackDecides(t *testing.T) {
 	}
 }
 
+// What is nowhere by its extent is lost at once, is not looked for, and has no mask on what looks just like it; without
+// the extent that is found.
+func TestGone(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{60, 60, 12, red}
+	for i := range uint64(40) {
+		var a *annotation.Annotation
+		if i == 0 {
+			_, truth := draw(i, ball)
+			a = byMask(t, truth[0], 1)
+		}
+		var extents []Extent
+		gone := i >= 5 && i < 25
+		if gone {
+			extents = append(extents, Extent{ID: 1})
+		}
+		res, _ := filmed(t, tr, i, a, extents, ball, disc{20, 100, 8, blue})
+		o := res.Objects[0]
+		if gone && (o.State != Lost || o.Area > 0 || tr.Searching()) {
+			t.Errorf("frame %d: %v with %d pixels, looked for %t; want it lost, and not looked for", i, o.State, o.Area, tr.Searching())
+		}
+		if (i < 5 || i == 39) && o.State != Visible {
+			t.Errorf("frame %d: %v; want it visible", i, o.State)
+		}
+	}
+}
+
 // Where a track is expected, but was not detected, says nothing of the pixels: a mask goes where its object does.
 func TestExpectedIsNoEvidence(t *testing.T) {
 	tr := newTracker(t, Config{})

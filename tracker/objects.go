@@ -73,17 +73,20 @@ func (o *objects) clone() objects {
 }
 
 // track notes where the objects with a track are, and moves what is known of their places along.
-func (o *objects) track(extents []Extent) {
+func (o *objects) track(extents []Extent, lostAfter int) {
 	for k := range o.all {
 		at := &o.all[k]
 		i := slices.IndexFunc(extents, func(e Extent) bool { return e.ID == at.id })
 		before := at.Tracked
-		if at.Tracked = i >= 0; !at.Tracked {
+		at.Gone = i >= 0 && extents[i].Box.Empty()
+		if at.Gone {
+			at.Lose(lostAfter)
+		}
+		if at.Tracked = i >= 0 && !at.Gone; !at.Tracked {
 			continue
 		}
 		to := extents[i].Box
 		switch {
-		case to.Empty():
 		case before && !at.extent.Empty():
 			way := to.Min.Add(to.Max).Sub(at.extent.Min).Sub(at.extent.Max) // twice
 			at.X, at.Y = at.X+float64(way.X)/2, at.Y+float64(way.Y)/2

@@ -166,6 +166,8 @@ func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
 		return o.extent.Union(o.box), false // whatever the track says, what is seen is followed
 	case o.Tracked:
 		return o.extent, false
+	case o.Gone:
+		return image.Rectangle{}, false
 	}
 	if o.State == Visible || o.Detected() {
 		return o.box, o.box.Empty()

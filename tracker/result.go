@@ -35,7 +35,7 @@ type Object struct {
 // picture.
 type Extent struct {
 	ID  uint32
-	Box image.Rectangle // all of it, in pixels, what is hidden and what is outside the picture included
+	Box image.Rectangle // all of it, in pixels, what is hidden and what is outside the picture included; empty: it is nowhere
 	// Detected is the box that a detector has of it in this very scene. Empty: none has, and Box is no more than where it
 	// should be, which says nothing of what is seen.
 	Detected image.Rectangle

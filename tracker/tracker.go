@@ -105,7 +105,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		ann = nil
 	}
-	t.objects.track(extents)
+	t.objects.track(extents, t.cfg.OccludedFrames)
 	if elapsed := t.frames.elapsed(s.Seq); ann == nil && p != nil && !t.shown(s, elapsed) {
 		t.remade.Seq = s.Seq
 		if err := p.Scene(&t.remade, t.plan(features.Plan{}, elapsed)); err != nil {
@@ -118,7 +118,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	if err != nil {
 		return nil, err
 	}
-	t.objects.track(extents) // those that ann is the first to name
+	t.objects.track(extents, t.cfg.OccludedFrames) // those that ann is the first to name
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var labels []uint8
 	if t.objects.labels() > 1 {

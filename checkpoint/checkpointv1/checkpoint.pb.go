@@ -576,8 +576,8 @@ type MarkedObject struct {
 	Resting bool                   `protobuf:"varint,13,opt,name=resting,proto3" json:"resting,omitempty"`
 	// The id of its track; 0 if it has none.
 	Track uint32 `protobuf:"varint,16,opt,name=track,proto3" json:"track,omitempty"`
-	// Whether it is people's and its track left the picture.
-	Left          bool `protobuf:"varint,17,opt,name=left,proto3" json:"left,omitempty"`
+	// Whether it is people's, and a track's that is no more: it is not looked for.
+	Gone          bool `protobuf:"varint,17,opt,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,9 +654,9 @@ func (x *MarkedObject) GetTrack() uint32 {
 	return 0
 }
 
-func (x *MarkedObject) GetLeft() bool {
+func (x *MarkedObject) GetGone() bool {
 	if x != nil {
-		return x.Left
+		return x.Gone
 	}
 	return false
 }
@@ -1277,7 +1277,7 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x18\n" +
 	"\aresting\x18\r \x01(\bR\aresting\x12\x14\n" +
 	"\x05track\x18\x10 \x01(\rR\x05track\x12\x12\n" +
-	"\x04left\x18\x11 \x01(\bR\x04leftJ\x04\b\x05\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
+	"\x04gone\x18\x11 \x01(\bR\x04goneJ\x04\b\x05\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
 	"\x06Tracks\x12\x17\n" +
 	"\atime_ns\x18\x01 \x01(\x03R\x06timeNs\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x121\n" +

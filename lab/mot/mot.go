@@ -75,6 +75,7 @@ type Group struct {
 	IDP        *float64 `json:"idp"`
 	IDR        *float64 `json:"idr"`
 	IDSwitches int      `json:"id_switches"`
+	Strangers  *float64 `json:"strangers_per_thousand"` // of the frames after the last true boxes
 	PerObject  []Object `json:"per_object"`
 }
 
@@ -86,6 +87,9 @@ type Object struct {
 	Right   int `json:"right"`   // of these, the person's own box has an IoU of 0.3 or more with it
 	False   int `json:"false"`   // there is a box that is not right
 	Missed  int `json:"missed"`  // of those present, there is no right box
+	// Gone is how many frames there are after the last of its true boxes, and Strangers how many of these have a box.
+	Gone      int `json:"gone"`
+	Strangers int `json:"strangers"`
 }
 
 // person is one that is followed.

@@ -80,6 +80,7 @@ func (t *track) rate(r *stats.Reliability) {
 // object counts the person's frames among those that were looked at.
 func (t *track) object(looked []int) Object {
 	o := Object{ID: t.id, Marked: t.mark}
+	last := slices.Max(slices.Collect(maps.Keys(t.truth)))
 	for _, n := range looked {
 		b, present := t.present(n)
 		f := t.at(n)
@@ -89,6 +90,12 @@ func (t *track) object(looked []int) Object {
 			o.Right++
 		case f != nil:
 			o.False++
+		}
+		if n > max(last, t.mark) {
+			o.Gone++
+			if f != nil {
+				o.Strangers++
+			}
 		}
 		if present {
 			o.Present++
@@ -121,8 +128,15 @@ func sideBySide(tracks []track, looked []int) []frame {
 
 func group(c counts, tracks []track, looked []int) Group {
 	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
+	gone, strangers := 0, 0
 	for k := range tracks {
-		g.PerObject = append(g.PerObject, tracks[k].object(looked))
+		o := tracks[k].object(looked)
+		g.PerObject = append(g.PerObject, o)
+		gone, strangers = gone+o.Gone, strangers+o.Strangers
+	}
+	if gone > 0 {
+		share := 1000 * float64(strangers) / float64(gone)
+		g.Strangers = &share
 	}
 	return g
 }

@@ -54,6 +54,8 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"  present         frames with a true box\n" +
 			"  right, missed   of these, those where the person's own box is right, and the others\n" +
 			"  false           frames with a box that is not right, the person present or not\n" +
+			"  gone            frames after the last true box\n" +
+			"  strangers       of these, those with a box: in each person's row; above, per thousand\n" +
 			"  score from      of the masks' boxes with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
@@ -301,17 +303,18 @@ func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (bo
 }
 
 func printMot(w io.Writer, r *mot.Report) {
-	fmt.Fprintf(w, "frames %d to %d, marked by %s, boxes: %s\tIDF1\tIDP\tIDR\tswitches\n", r.FirstFrame, r.LastFrame, r.Mark, r.Counted)
+	fmt.Fprintf(w, "frames %d to %d, marked by %s, boxes: %s\tIDF1\tIDP\tIDR\tswitches\tstrangers\n", r.FirstFrame, r.LastFrame, r.Mark, r.Counted)
 	for _, g := range []struct {
 		name  string
 		group *mot.Group
 	}{{"alone", &r.Alone}, {"together", &r.Together}} {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", g.name, figure(g.group.IDF1), figure(g.group.IDP), figure(g.group.IDR), g.group.IDSwitches)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", g.name, figure(g.group.IDF1), figure(g.group.IDP), figure(g.group.IDR), g.group.IDSwitches, figure(g.group.Strangers))
 	}
-	fmt.Fprintf(w, "\nperson\tmarked\tpresent\talone: right\tfalse\tmissed\ttogether: right\tfalse\tmissed\n")
+	fmt.Fprintf(w, "\nperson\tmarked\tpresent\tgone\talone: right\tfalse\tmissed\tstrangers\ttogether: right\tfalse\tmissed\tstrangers\n")
 	for k, a := range r.Alone.PerObject {
 		t := r.Together.PerObject[k]
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", a.ID, a.Marked, a.Present, a.Right, a.False, a.Missed, t.Right, t.False, t.Missed)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n",
+			a.ID, a.Marked, a.Present, a.Gone, a.Right, a.False, a.Missed, a.Strangers, t.Right, t.False, t.Missed, t.Strangers)
 	}
 	fmt.Fprintln(w)
 	printReliability(w, r.Reliability)

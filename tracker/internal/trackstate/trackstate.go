@@ -54,6 +54,8 @@ type Object struct {
 	// Tracked is whether somebody else says where it is: it is in sight, then, where it
 	// has any superpixel, and needs no probation.
 	Tracked bool
+	// Gone is whether it is nowhere in the picture, whatever looks like it: it is lost, and not looked for.
+	Gone bool
 
 	// Zoom is how many times as large it is looked at as a whole picture is; 0: 1.
 	Zoom int
@@ -72,14 +74,16 @@ type Object struct {
 // as it is looked at. It follows the object, not what else the camera shows.
 func (o *Object) Side(whole float64) float64 { return whole / float64(max(1, o.Zoom)) }
 
-// Confirmed tells whether the object is in sight and not on probation, or tracked.
-func (o *Object) Confirmed() bool { return o.Tracked || o.State == Visible && o.Probation <= 0 }
+// Confirmed tells whether it is known where the object is: in sight and not on probation, tracked, or nowhere.
+func (o *Object) Confirmed() bool {
+	return o.Tracked || o.Gone || o.State == Visible && o.Probation <= 0
+}
 
 // Score is how likely what s shows is what was marked: that it is what was seen before, and that was it.
 func (o *Object) Score(s Sight) float64 { return s.Score * cmp.Or(o.Marked, 1) }
 
 // Sought tells whether the object is out of sight and looked for by its looks.
-func (o *Object) Sought() bool { return o.State != Visible && !o.Tracked }
+func (o *Object) Sought() bool { return o.State != Visible && !o.Tracked && !o.Gone }
 
 // Detected tells whether the object, which is sought, seems to be back.
 func (o *Object) Detected() bool { return o.Sought() && o.Hits > 0 }
@@ -151,11 +155,14 @@ func (o *Object) count(s Sight, elapsed, lostAfter int) {
 		need = returnShare
 	}
 	seen := area > 0 && (o.Tracked || float64(area) >= need*o.Area)
+	if o.State == Lost && !o.Tracked { // much else may look like it by now
+		seen = seen && s.Score >= ConfidentScore
+	}
 	switch {
 	case o.Tracked:
 		o.Probation, o.Hits, o.Required = 0, 0, 0
 	case o.State == Visible:
-	case s.Overlooked:
+	case s.Overlooked, o.Gone:
 		seen = false
 	case !seen:
 		o.Hits = 0
