@@ -102,9 +102,9 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			one := 1.0
-			group := Group{&one, &one, &one, 0, []Object{
+			group := Group{&one, &one, &one, 0, new(float64), []Object{
 				{ID: 7, Marked: 1, Present: 19, Right: 19},
-				{ID: 300, Marked: 5, Present: 11, Right: 11},
+				{ID: 300, Marked: 5, Present: 11, Right: 11, Gone: 4},
 			}}
 			// Without tracks the boxes of both kinds are the masks'.
 			ways := Ways{group, group}

@@ -39,7 +39,7 @@ func TestRecording(t *testing.T) {
 	r.Look(4, map[uint32]Box{1: at(60), 2: at(60)})  // 7 is on 9's place; 9 is not considered
 	r.Look(5, map[uint32]Box{1: at(18), 2: at(-40)}) // 9 is elsewhere
 	r.Look(6, map[uint32]Box{2: at(60)})             // 7 is missed, 9 has gone
-	want := []Object{{ID: 7, Marked: 1, Present: 4, Right: 2, False: 1, Missed: 2}, {ID: 9, Marked: 1, Present: 2, Right: 1, False: 2, Missed: 1}}
+	want := []Object{{ID: 7, Marked: 1, Present: 4, Right: 2, False: 1, Missed: 2}, {ID: 9, Marked: 1, Present: 2, Right: 1, False: 2, Missed: 1, Gone: 1, Strangers: 1}}
 	got := r.Figures()
 	if diff := cmp.Diff(want, got.PerObject); diff != "" {
 		t.Error(diff)

@@ -236,3 +236,27 @@ func TestFiguresJSON(t *testing.T) {
 		t.Errorf("%s, %v; want %s", text, err, want)
 	}
 }
+
+// Boxes after the last true one are strangers, those of frames that are not to be considered apart.
+func TestStrangers(t *testing.T) {
+	tr := track{person: person{id: 1, mark: 1}, truth: map[int]entry{}}
+	b := Box{10, 10, 30, 80}
+	for n := 1; n <= 10; n++ {
+		tr.truth[n] = entry{box: b, ignored: n > 8}
+	}
+	looked := make([]int, 0, 20)
+	for n := 1; n <= 20; n++ {
+		looked = append(looked, n)
+		if n > 5 && n < 14 {
+			tr.see(n, b, 1)
+		}
+	}
+	g := group(counts{}, []track{tr}, looked)
+	want := Object{ID: 1, Marked: 1, Present: 7, Right: 3, False: 3, Missed: 4, Gone: 10, Strangers: 3}
+	if d := cmp.Diff(want, g.PerObject[0]); d != "" {
+		t.Error(d)
+	}
+	if g.Strangers == nil || *g.Strangers != 300 {
+		t.Errorf("strangers: %v; want 300 of 1000", g.Strangers)
+	}
+}
