@@ -45,19 +45,18 @@ func TestReturnsOnProbation(t *testing.T) {
 func TestStates(t *testing.T) {
 	const lostAfter = 3
 	type frame struct {
-		area  int
-		want  State
-		doubt float64
+		area int
+		want State
 	}
 	for name, frames := range map[string][]frame{
-		"lost and back":              {{100, Visible, 0}, {0, Occluded, 0}, {0, Occluded, 0}, {0, Occluded, 0}, {0, Lost, 0}, {30, Lost, .25}, {30, Visible, .15}},
-		"a little is enough to stay": {{100, Visible, 0}, {11, Visible, 0}, {8, Occluded, 0}},
-		"but not to come back":       {{100, Visible, 0}, {0, Occluded, 0}, {20, Occluded, 0}, {26, Visible, .5}},
-		"never there":                {{0, Occluded, 0}, {1, Visible, 0}},
+		"lost and back":              {{100, Visible}, {0, Occluded}, {0, Occluded}, {0, Occluded}, {0, Lost}, {0, Lost}, {30, Visible}},
+		"a little is enough to stay": {{100, Visible}, {11, Visible}, {8, Occluded}},
+		"but not to come back":       {{100, Visible}, {0, Occluded}, {20, Occluded}, {26, Visible}},
+		"never there":                {{0, Occluded}, {1, Visible}},
 	} {
 		var o Object
 		for i, f := range frames {
-			if o.Observe(Sight{Area: f.area, Score: 1 - f.doubt}, false, 1, lostAfter); o.State != f.want {
+			if o.Observe(Sight{Area: f.area}, false, 1, lostAfter); o.State != f.want {
 				t.Errorf("%s: frame %d with %d pixels is %s; want %s", name, i, f.area, o.State, f.want)
 			}
 		}

@@ -155,9 +155,6 @@ func (o *Object) count(s Sight, elapsed, lostAfter int) {
 		need = returnShare
 	}
 	seen := area > 0 && (o.Tracked || float64(area) >= need*o.Area)
-	if o.State == Lost && !o.Tracked { // much else may look like it by now
-		seen = seen && s.Score >= ConfidentScore
-	}
 	switch {
 	case o.Tracked:
 		o.Probation, o.Hits, o.Required = 0, 0, 0
