@@ -25,6 +25,7 @@ type motFlags struct {
 	video, truth, frames, follow, mark, boxes, out, detections, ignore string
 	lines, classes                                                     []string
 	fps, minHeight                                                     float64
+	crossings                                                          bool
 }
 
 func motCommand(std cli.Streams) *cobra.Command {
@@ -58,6 +59,11 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"  strangers       of these, those with a box: in each person's row; above, per thousand\n" +
 			"  score from      of the masks' boxes with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
+			"With --crossings two persons are marked where they cross, and followed for 200 frames: all\n" +
+			"pairs whose true boxes overlap with an intersection over union of 0.3 or more while both are\n" +
+			"whole and at least 60 pixels tall, and who are in sight and apart 50 frames later. They are\n" +
+			"marked in the frame of the largest overlap, and each pair has a tracker of its own. Right is\n" +
+			"the share of the persons' true boxes in which their own box is right.\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
 			"of all persons together are written to --out, as results of MOTChallenge.",
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +
@@ -65,6 +71,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"  segd eval mot --video street.mp4 --truth gt.txt --classes car,truck,bus --min-height 48\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --line .5,0,.5,1 --line 0,.5,1,.5\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --crossings\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json",
 		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMot(cmd, std, f) },
@@ -75,6 +82,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
+	flags.BoolVar(&f.crossings, "crossings", false, "mark two persons wherever two cross; not with --follow")
 	f.looks.add(cmd, 10, "; not with --follow")
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes; not with --follow")
 	addMinHeight(cmd, &f.minHeight, "; not with --follow")
@@ -82,7 +90,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.boxes, "boxes", mot.Extents.String(), "which boxes figures and --out are of: extent or mask")
 	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
 	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
-	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow: box, or ellipse, the outline of the one in the box")
+	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow or --crossings: box, or ellipse, the outline of the one in the box")
 	flags.StringVar(&f.out, "out", "", "file to write the boxes found to")
 	f.add(cmd)
 	require(cmd, "video", "truth")
@@ -96,7 +104,7 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 	}
-	if err := refuseIdle(cmd, f.follow != ""); err != nil {
+	if err := refuseIdle(cmd, f.follow != "", f.crossings); err != nil {
 		return err
 	}
 	if opt.Tracker.Mode, err = f.parseMode(); err != nil {
@@ -153,6 +161,12 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	opt.Model = model
 
 	const what = "following the persons"
+	if f.crossings {
+		return measured(std, f.json, what, func(step func(int, int)) (*mot.MeetingsReport, error) {
+			opt.Progress = step
+			return mot.RunMeetings(cmd.Context(), opt)
+		}, printMeetings)
+	}
 	if f.follow == "" {
 		if err := f.looks.known(model, f.classes); err != nil {
 			return cli.Usage(fmt.Errorf("--classes: %w", err))
@@ -178,14 +192,22 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 }
 
 // refuseIdle refuses flags that would do nothing.
-func refuseIdle(cmd *cobra.Command, follow bool) error {
-	for _, name := range []string{"every", "score", "classes", "min-height", "detections", "line"} {
-		if follow && cmd.Flags().Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s with --follow; accepted: one of them, where persons are marked they alone are followed", name))
+func refuseIdle(cmd *cobra.Command, follow, crossings bool) error {
+	idle := func(with string, names ...string) error {
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s with --%s; accepted: one of them, where persons are marked they alone are followed", name, with))
+			}
 		}
+		return nil
 	}
-	if !follow && cmd.Flags().Changed("mark") {
-		return cli.Usage(errors.New("--mark without --follow; accepted: both, without --follow nobody is marked"))
+	switch {
+	case crossings:
+		return idle("crossings", "follow", "every", "score", "classes", "min-height", "detections", "line", "boxes", "out")
+	case follow:
+		return idle("follow", "every", "score", "classes", "min-height", "detections", "line")
+	case cmd.Flags().Changed("mark"):
+		return cli.Usage(errors.New("--mark without --follow or --crossings; accepted: one of these with it, else nobody is marked"))
 	}
 	return nil
 }
@@ -318,4 +340,17 @@ func printMot(w io.Writer, r *mot.Report) {
 	}
 	fmt.Fprintln(w)
 	printReliability(w, r.Reliability)
+}
+
+func printMeetings(w io.Writer, r *mot.MeetingsReport) {
+	fmt.Fprintf(w, "marked by %s\tpersons\tIoU\textent: IDF1\tright\tmask: IDF1\tright\n", r.Mark)
+	for _, m := range r.Meetings {
+		fmt.Fprintf(w, "frame %d\t%d and %d\t%.2f", m.Marked, m.IDs[0], m.IDs[1], m.IoU)
+		for _, g := range []*mot.Group{&m.ByExtent, &m.ByMask} {
+			means := g.Means()
+			fmt.Fprintf(w, "\t%.3f\t%.3f", means.IDF1, means.Right)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "mean\t\t\t%.3f\t%.3f\t%.3f\t%.3f\n", r.ByExtent.IDF1, r.ByExtent.Right, r.ByMask.IDF1, r.ByMask.Right)
 }
