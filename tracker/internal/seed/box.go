@@ -62,7 +62,9 @@ func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
 	found := boxFound{label: int32(label), box: box}
 	for _, i := range b.in {
 		b.give(i, label, p[i])
-		w.y[i] = int32(label) * b.object[i]
+		if w.y[i] == 0 || w.y[i] == int32(label) { // and not of what is in front
+			w.y[i] = int32(label) * b.object[i]
+		}
 		if isObject(i) {
 			found.superpixels = append(found.superpixels, int32(i))
 		}

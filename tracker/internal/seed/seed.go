@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -52,7 +53,14 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.B
 	}
 	w.fix(ann, objects)
 	s.boxes = s.boxes[:0]
-	for k, o := range objects {
+	order := make([]int, len(objects))
+	for k := range order {
+		order[k] = k
+	}
+	foot := func(k int) float64 { return append(slices.Clone(ann.Objects[k].Box), 0, 0, 0, 0)[3] }
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(foot(j), foot(i)) }) // of boxes that overlap this one is in front
+	for _, k := range order {
+		o := objects[k]
 		switch box := ann.Objects[k].Box; {
 		case box != nil:
 			if err := w.fillBox(ctx, o.Label, box); err != nil {

@@ -228,6 +228,28 @@ func TestBoxIsNeverEmpty(t *testing.T) {
 	}
 }
 
+// Of two boxes that overlap the one with the lower foot has what both may be, whichever comes first.
+func TestBoxesFrontFirst(t *testing.T) {
+	front, behind := rect{3, 2, 10, 10}, rect{3, 1, 10, 9}
+	p := scene(t, rect{4, 2, 9, 9})
+	box := func(r rect) []float64 {
+		return []float64{side * float64(r.x0), side * float64(r.y0), side * float64(r.x1), side * float64(r.y1)}
+	}
+	for _, first := range []rect{front, behind} {
+		a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: box(front)}, {ID: 2, Box: box(behind)}}}
+		in := 1
+		if first == behind {
+			a.Objects[0].Box, a.Objects[1].Box, in = box(behind), box(front), 2
+		}
+		s := apply(t, p, nil, 3, a, Object{Label: 1, Defined: true}, Object{Label: 2, Defined: true})
+		for i, l := range s.y {
+			if (rect{5, 4, 8, 7}).has(i) && (int(l) != in || s.b.Q[3*i+in] < s.b.Q[3*i+3-in]) {
+				t.Errorf("superpixel %d has label %d, probabilities %v; want the one in front, %d", i, l, s.b.Q[3*i:][:3], in)
+			}
+		}
+	}
+}
+
 // A stroke on a piece of an object that is something else takes all of it, and nothing
 // of what hangs together with what was confirmed.
 func TestCorrectionTakesAPiece(t *testing.T) {
