@@ -10,7 +10,8 @@
 //   - The object of a track goes where the track goes. While the track is lost the object is dormant: the tracker does
 //     not follow it. If the track is known again the object is marked again under its old id; if it ends, so does
 //     the object, also one that people keep meanwhile.
-//   - An object that people marked is bound to the track whose box its mask fits, if there is one. It does not end
+//   - An object that people marked has the track that it fits, or one that begins with the mark, and ends if nothing that is
+//     detected is it; later one whose box its mask fits. It does not end
 //     with its track, but is followed without one then. Once its track has left the picture it is out of sight
 //     until people mark it again, as nothing tells it from who comes in later and looks like it.
 //

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -42,13 +43,9 @@ const motionRate = 0.2
 // thing (a jacket, a rider without the bicycle) must not follow the whole.
 const fitIoU = 0.75
 
-// markIoU is as fitIoU for markFor after people marked the object, as that by which a detection counts as right, if
-// fitIoU of the mask's box is inside the track's: who comes into the picture may be marked before he is detected, and a track of a part
-// is not what was marked.
-const (
-	markIoU = 0.5
-	markFor = 500 * time.Millisecond
-)
+// markIoU is as fitIoU for what people have just marked, as that by which a detection counts as right, if fitIoU of what they
+// marked is inside the track's: a track of a part is not what was marked.
+const markIoU = 0.5
 
 // A Marker knows the tracks of one camera. It belongs to one goroutine.
 type Marker struct {
@@ -175,6 +172,9 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	for _, e := range ended {
 		d.ended(e)
 	}
+	maps.DeleteFunc(m.about, func(id uint32, _ note) bool {
+		return !slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id })
+	})
 	for i := range m.now {
 		d.decide(f, &m.now[i])
 	}
@@ -191,7 +191,6 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 
 // ended says what the end of a track leads to.
 func (d *deciding) ended(e track.Ended) {
-	delete(d.about, e.ID)
 	o, has := d.OfTrack(e.ID)
 	if !has {
 		return
@@ -240,7 +239,7 @@ func (d *deciding) decide(f *Frame, t *track.Track) {
 	}
 	// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
 	// of how it does.
-	if !o.Dormant && t.State != track.Lost && f.sees(rounded(t.Box)) && (d.stands() || o.Automatic()) {
+	if !o.Dormant && t.State != track.Lost && (t.State != track.Tentative || t.Detected >= 0) && f.sees(rounded(t.Box)) && (d.stands() || o.Automatic()) {
 		e := tracker.Extent{ID: o.ID, Box: rounded(t.Box)}
 		if t.Detected >= 0 {
 			e.Detected = d.found[t.Detected].Box
@@ -272,13 +271,18 @@ func (m *Marker) frame(f *Frame) *track.Frame {
 			continue
 		}
 		m.found = append(m.found, d)
-		looks := f.Thumbnail.Appearance(d.Box)
-		for i, v := range looks { // of length 1: the cosine is Bhattacharyya's coefficient then
-			looks[i] = float32(math.Sqrt(float64(v)))
-		}
-		out.Found = append(out.Found, track.Detection{Box: boxOf(d.Box), Class: d.Class, Score: d.Score, Appearance: looks})
+		out.Found = append(out.Found, track.Detection{Box: boxOf(d.Box), Class: d.Class, Score: d.Score, Appearance: looks(f.Thumbnail, d.Box)})
 	}
 	return out
+}
+
+// looks is what a box of a picture shows, as the tracks compare it.
+func looks(shown *features.Thumbnail, box image.Rectangle) []float32 {
+	looks := shown.Appearance(box)
+	for i, v := range looks { // of length 1: the cosine is Bhattacharyya's coefficient then
+		looks[i] = float32(math.Sqrt(float64(v)))
+	}
+	return looks
 }
 
 func boxOf(r image.Rectangle) track.Box {
@@ -310,10 +314,10 @@ func (d *deciding) begin(reason string) {
 // stands tells whether the camera does.
 func (m *Marker) stands() bool { return m.moves < features.StandingMotion }
 
-// fitting is the object without a track, or whose own is lost, whose mask fits a track best that was detected just now;
-// false if there is none. A track that is not confirmed is for what was marked a moment ago alone.
+// fitting is the object without a track, or whose own is lost, whose mask fits a confirmed track best that was detected just now;
+// false if there is none.
 func (v *view) fitting(t *track.Track) (best uint32, fits bool) {
-	if t.Detected < 0 || !v.stands() {
+	if t.Detected < 0 || t.State != track.Seen || !v.stands() {
 		return 0, false
 	}
 	most := 0.0
@@ -321,13 +325,7 @@ func (v *view) fitting(t *track.Track) (best uint32, fits bool) {
 		if o.Track != 0 && !v.lost(o.Track) || !o.InSight() {
 			continue
 		}
-		iou := features.IoU(o.Box, rounded(t.Box))
-		if o.Fresh && v.time-o.MarkedAt <= markFor {
-			iou = fitMark(o.Box, t)
-		} else if t.State != track.Seen || iou < fitIoU {
-			continue
-		}
-		if iou > most {
+		if iou := features.IoU(o.Box, rounded(t.Box)); iou >= max(fitIoU, most) {
 			best, most = o.ID, iou
 		}
 	}
@@ -366,15 +364,11 @@ func (v *view) room() bool {
 	return v.Automatic() < v.cfg.MaxObjects && v.Len() < annotation.MaxFollowed
 }
 
-// covered tells whether an object that is followed without a track is in sight in most of a box: the thing is somebody's
-// already. People's are while their tracks are not detected, or the camera moves.
+// covered tells whether an object of people's is in sight in most of a box while its track is not detected, or the camera moves.
 func (v *view) covered(b track.Box) bool {
 	box := rounded(b)
 	return slices.ContainsFunc(v.All(), func(o objects.Object) bool {
-		alone := o.Track == 0 || v.lost(o.Track)
-		if !o.Automatic() {
-			alone = !v.stands() || !v.detected(o.Track)
-		}
+		alone := !o.Automatic() && (!v.stands() || !v.detected(o.Track))
 		return alone && o.InSight() && 2*area(o.Box.Intersect(box)) > area(box)
 	})
 }
@@ -410,30 +404,68 @@ func (v *view) may(t *track.Track) bool {
 		(v.cfg.Begin == nil || v.cfg.Begin(v.box(t), v.size))
 }
 
-// Bind binds what people have marked in the last frame to the tracks that it fits best there: what they marked is more
-// surely a thing than what a mask becomes later. The objects are as the tracker has them in that frame.
-func (m *Marker) Bind(table objects.Table, by *annotation.Annotation) (edits []objects.Edit) {
+// Bind binds what people have marked in the last frame, which showed that, to the tracks that it fits best there, or has tracks
+// begin with it. The objects are as the tracker has them in that frame.
+func (m *Marker) Bind(table objects.Table, by *annotation.Annotation, shown *features.Thumbnail) (edits []objects.Edit) {
 	d := &deciding{view: view{m, table}}
+	var ids []uint32
+	var boxes []image.Rectangle
 	for k, a := range by.Objects {
-		o, known := d.Get(a.ID)
-		if !known || !by.HasMarks(k) || !o.Fresh || !o.InSight() || !m.stands() {
+		if o, known := d.Get(a.ID); known && by.HasMarks(k) && o.Fresh && o.InSight() && m.stands() {
+			ids, boxes = append(ids, o.ID), append(boxes, outlined(a, o.Box))
+		}
+	}
+	unbound := func(id uint32) bool { o, _ := d.Get(id); return o.Track == 0 }
+	for i := range m.now {
+		t := &m.now[i]
+		best, most := uint32(0), 0.0
+		for k, id := range ids {
+			if iou := fitMark(boxes[k], t); unbound(id) && iou > most {
+				best, most = id, iou
+			}
+		}
+		if _, has := d.OfTrack(t.ID); most > 0 && !has && t.Detected >= 0 && m.about[t.ID].frames > 1 {
+			d.edit(objects.Bind{ID: best, Track: t.ID})
+		}
+	}
+	for k, id := range ids {
+		if !unbound(id) {
 			continue
 		}
-		best, most := uint32(0), 0.0
-		for i := range m.now {
-			t := &m.now[i]
-			if of, has := d.OfTrack(t.ID); has && of.ID != o.ID || t.Detected < 0 {
-				continue
-			}
-			if iou := fitMark(o.Box, t); iou > most {
-				best, most = t.ID, iou
-			}
+		box, like := boxes[k], looks(shown, boxes[k])
+		if slices.ContainsFunc(boxes, func(b image.Rectangle) bool { return b.Max.Y > box.Max.Y && 2*area(b.Intersect(box)) > area(box) }) {
+			like = nil // it is behind that
 		}
-		if best != 0 {
-			d.edit(objects.Bind{ID: o.ID, Track: best})
+		if t := m.tracks.Mark(boxOf(box), m.classIn(box), like); t != 0 {
+			d.edit(objects.Bind{ID: id, Track: t})
 		}
 	}
 	return d.Edits
+}
+
+// outlined is the box round what people marked of an object; other if they did not bound it.
+func outlined(a annotation.Object, other image.Rectangle) (box image.Rectangle) {
+	if b := a.Box; b != nil {
+		return rounded(track.Box{X0: b[0], Y0: b[1], X1: b[2], Y1: b[3]})
+	}
+	for _, p := range a.Polygon {
+		box = box.Union(image.Rect(int(p[0]), int(p[1]), int(p[0])+1, int(p[1])+1))
+	}
+	if box.Empty() {
+		return other
+	}
+	return box
+}
+
+// classIn is that of what was detected in the last frame and has most in common with a box; "" if nothing has.
+func (m *Marker) classIn(box image.Rectangle) (class string) {
+	most := 0.0
+	for _, d := range m.found {
+		if iou := features.IoU(d.Box, box); iou > most {
+			most, class = iou, d.Class
+		}
+	}
+	return class
 }
 
 // Refuse has nothing begin with the tracks of objects that people do not want, or that the tracker does not take, and

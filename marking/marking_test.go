@@ -32,6 +32,7 @@ type scene struct {
 	gone     []objects.Event  // likewise
 	rested   []uint32         // likewise
 	decision Decision
+	picture  features.Thumbnail // of the last frame
 }
 
 func begin(t *testing.T, cfg Config) *scene {
@@ -71,12 +72,11 @@ func (s *scene) frame(found ...features.Detection) {
 			}
 		}
 	}
-	var picture features.Thumbnail
-	picture.Set(bgr, width, height)
+	s.picture.Set(bgr, width, height)
 	s.begun, s.rested = nil, nil
 	d := s.m.Decide(s.table, &Frame{
 		Time: s.now(), Width: width, Height: height,
-		Found: found, Looked: everywhere, Thumbnail: &picture, Marked: s.marked,
+		Found: found, Looked: everywhere, Thumbnail: &s.picture, Marked: s.marked,
 	})
 	s.n++
 	s.decision = d
@@ -138,13 +138,17 @@ func (s *scene) observe() {
 }
 
 // mark is people's mark of an object in the last frame, or of none if id is not of one.
-func (s *scene) mark(id uint32) {
-	if s.object(id) == nil {
-		return
+func (s *scene) mark(ids ...uint32) {
+	by := &annotation.Annotation{Width: width, Height: height}
+	for _, id := range ids {
+		if o := s.object(id); o != nil {
+			by.Objects = append(by.Objects, annotation.Object{ID: id, Box: []float64{
+				float64(o.Box.Min.X), float64(o.Box.Min.Y), float64(o.Box.Max.X), float64(o.Box.Max.Y),
+			}})
+		}
 	}
-	by := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: id, Box: []float64{0, 0, 9, 9}}}}
 	s.apply(objects.Annotate{By: by, Time: s.now() - 100*time.Millisecond})
-	s.apply(s.m.Bind(s.table, by)...)
+	s.apply(s.m.Bind(s.table, by, &s.picture)...)
 }
 
 // extent is that of an object in the last frame.

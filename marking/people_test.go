@@ -53,7 +53,7 @@ func TestBindMarked(t *testing.T) {
 			s.frame(person(box(100)))
 			if n == 2 && marked {
 				s.mark(1)
-				if edits := s.m.Bind(s.table, &annotation.Annotation{Objects: []annotation.Object{{ID: 77, Box: []float64{0, 0, 9, 9}}}}); edits != nil {
+				if edits := s.m.Bind(s.table, &annotation.Annotation{Objects: []annotation.Object{{ID: 77, Box: []float64{0, 0, 9, 9}}}}, &s.picture); edits != nil {
 					t.Errorf("%v of an object that there is not", edits)
 				}
 			}
@@ -64,25 +64,60 @@ func TestBindMarked(t *testing.T) {
 	}
 }
 
-// Who is marked before he is detected is bound to the track that begins there a moment later, though it fits less and is not
-// confirmed; what was marked long ago is not.
+// Who is marked before he is detected has a track from the mark on, which waits a second for a detection.
 func TestBindSoonAfterTheMark(t *testing.T) {
-	for _, frames := range []int{1, 7} {
+	for _, frames := range []int{1, 12} {
 		s := begin(t, Config{})
 		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
+		undetected := person(box(100))
+		undetected.Score = 0.1
 		s.marked = true
-		s.frame()
+		s.frame(undetected)
 		s.mark(1)
 		s.marked = false
 		for range frames {
+			s.frame(undetected)
 			if !s.extent(1).Empty() {
 				t.Fatal("an extent without a detection")
 			}
-			s.frame()
 		}
 		s.frame(person(box(100)))
 		if got := !s.extent(1).Empty(); got != (frames == 1) {
 			t.Errorf("detected %d frames after the mark: bound %t", frames+1, got)
+		}
+	}
+}
+
+// Two persons who are marked where one hides the other, and are detected as one, have a track each when they part: who was in
+// front has that of what looks like him.
+func TestMarkedAtACrossing(t *testing.T) {
+	for _, right := range []bool{true, false} { // goes who was in front
+		s := begin(t, Config{})
+		front, behind := image.Rect(104, 104, 134, 184), box(100)
+		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: behind}, {ID: 2, State: tracker.Visible, Box: front}}
+		s.marked = true
+		s.frame(person(front))
+		s.mark(1, 2)
+		s.marked = false
+		for n := range 12 {
+			move := 4 * n
+			if !right {
+				move = -move
+			}
+			f, b := front.Add(image.Pt(move, 0)), behind.Add(image.Pt(-move, 0))
+			if n < 4 {
+				s.frame(person(f))
+			} else {
+				s.frame(person(f), person(b)) // of another colour
+			}
+		}
+		for id, want := range map[uint32]int{1: 100 - 44, 2: 104 + 44} {
+			if !right {
+				want = map[uint32]int{1: 100 + 44, 2: 104 - 44}[id]
+			}
+			if got := s.extent(id).Min.X; got < want-12 || got > want+12 {
+				t.Errorf("the one in front goes right: %t; object %d is at %d; want %d", right, id, got, want)
+			}
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (s *stages) conclude(r *report) {
 	c.ration.at(r.pts)
 	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts, Taken: r.taken, May: c.ration.may})...)
 	if r.marked = r.note != nil; r.marked {
-		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation)...)
+		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation, &r.scene.Thumbnail)...)
 	}
 	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
 	s.plan.Store(&plan)

@@ -38,3 +38,8 @@ func (b Box) grown(c Box) float64 {
 	g := (b.Y1 - b.Y0) / (c.Y1 - c.Y0)
 	return max(g, 1/g)
 }
+
+// shared is the share of a box that another one would cover at most.
+func (b Box) shared(c Box) float64 {
+	return min(1, (c.X1-c.X0)/(b.X1-b.X0)) * min(1, (c.Y1-c.Y0)/(b.Y1-b.Y0))
+}

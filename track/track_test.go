@@ -863,3 +863,41 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
+
+// What people mark has a track at once: it waits a second for what is detected there and looks like it, is of that class then, and
+// keeps its number.
+func TestMark(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		looks []float32 // of the mark
+		after float64   // seconds to the detection, which is red
+		box   Box
+		want  bool
+	}{
+		{"soon", red, .3, at(220, 300), true},
+		{"it was hidden, and looks like nothing", nil, .3, at(220, 300), true},
+		{"it looks different", blue, .3, at(220, 300), false},
+		{"too late", red, 1.5, at(220, 300), false},
+		{"a part of it", red, .3, Box{205, 240, 225, 300}, false},
+	} {
+		k := tracker(t, Config{})
+		step(k, 0, seen(at(203, 300), .8, red...))
+		id := k.Mark(at(200, 300), "", tt.looks)
+		if id != 2 || len(k.tracks) != 1 {
+			t.Fatalf("%s: it has number %d of %d; want that of the only one, as what was detected there is it", tt.name, id, len(k.tracks))
+		}
+		for s := .1; s < tt.after-.01; s += .1 {
+			if tracks := step(k, s); s < .9 && (len(tracks) != 1 || tracks[0].State != Tentative) {
+				t.Errorf("%s: after %v s %+v", tt.name, s, tracks)
+			}
+		}
+		tracks := step(k, tt.after, seen(tt.box, .8, red...))
+		got := slices.ContainsFunc(tracks, func(k Track) bool { return k.ID == id && k.Detected == 0 && k.Class == "person" && k.State == Seen })
+		if got != tt.want {
+			t.Errorf("%s: %+v; want it to be found: %t", tt.name, tracks, tt.want)
+		}
+	}
+	if k := tracker(t, Config{Most: 1}); k.Mark(at(200, 300), "person", red) == 0 || k.Mark(at(400, 300), "person", red) != 0 {
+		t.Error("there may be one")
+	}
+}

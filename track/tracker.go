@@ -39,6 +39,9 @@ const (
 	vague      = .35
 	againAfter = 200 * time.Millisecond
 
+	// markedShare is how much of a box that people marked a detection is as large as, or it is of a part of the thing.
+	markedShare = .75
+
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
 	// Two tracks that have mergeIoU for mergeAfter are one.
@@ -109,6 +112,7 @@ type track struct {
 	// is for how long it was looked for in vain.
 	begun, seen, looked, missed time.Duration
 	confirmed                   bool
+	marked                      bool // people say where it was
 	// origin is the box where it has been since rested.
 	origin Box
 	rested time.Duration
@@ -228,7 +232,7 @@ func (t *Tracker) match() {
 	sure := func(d *found) bool { return d.Score >= t.config.Sure }
 	unsure := func(d *found) bool { return d.Score < t.config.Sure }
 	active := func(k *track) bool {
-		return !t.lost(k) && (k.placed() || len(k.appearance) == 0 || k.lived() < againAfter)
+		return !t.lost(k) && (k.placed() || len(k.appearance) == 0 || !k.known())
 	}
 	t.pair(active, sure, t.worth, t.detect)
 	t.pair(active, unsure, func(k *track, d *found) float64 {
@@ -237,7 +241,7 @@ func (t *Tracker) match() {
 		}
 		return t.worth(k, d)
 	}, t.detect)
-	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, t.detect)
+	t.pair((*track).known, sure, t.again, t.detect)
 }
 
 // pair takes of the tracks and detections that are free and of some kind the pairs that are worth most together.
@@ -255,7 +259,7 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 		row, any := len(t.values), false
 		for _, d := range t.columns {
 			v := impossible
-			if k.group == d.group {
+			if (k.group == d.group || k.class == "") && (!k.marked || k.best > 0 || k.last.shared(d.Box) > markedShare) {
 				v = worth(k, d)
 			}
 			any = any || v != impossible
@@ -332,13 +336,13 @@ func (t *Tracker) detect(k *track, d *found) {
 	lasts := min(t.now-k.seen, offFor).Seconds()
 	k.score += (d.Score - k.score) * (1 - math.Exp(-lasts/scoreOver.Seconds()))
 	if d.Score > k.best {
-		k.best, k.class = d.Score, d.Class
+		k.best, k.class, k.group = d.Score, d.Class, d.group
 	}
 	if d.Score >= t.config.Sure {
 		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
-	k.confirmed = k.confirmed || k.best >= t.config.Confirm && k.lived() >= confirmAfter
+	k.confirmed = k.confirmed || k.marked || k.best >= t.config.Confirm && k.lived() >= confirmAfter
 	if b := k.motion.box(); b.off(k.origin) > stillMoved*k.origin.length() {
 		k.origin, k.rested = b, t.now
 	}
@@ -367,6 +371,9 @@ func (k *track) learn(a []float32, share float64) {
 	}
 }
 
+// known tells whether it is known well enough what a track looks like to find it again.
+func (k *track) known() bool { return k.marked || k.lived() >= againAfter }
+
 // lived is from when on to when a track was detected.
 func (k *track) lived() time.Duration { return k.seen - k.begun }
 
@@ -375,7 +382,11 @@ func (k *track) placed() bool { return k.motion.x.xx <= vague*vague*k.place.leng
 
 // lost tells whether nobody knows any more where a track is.
 func (t *Tracker) lost(k *track) bool {
-	if !k.confirmed {
+	switch {
+	case k.confirmed:
+	case k.marked:
+		return k.missed > t.config.Predict
+	default:
 		return k.missed > confirmAfter
 	}
 	return k.missed > min(t.config.Predict, k.motion.holds(), max(k.lived(), againAfter))
@@ -450,6 +461,22 @@ func (t *Tracker) initiate() {
 	}
 }
 
+// Mark begins a track of a thing that people say was in a box in the last frame, and returns its id; 0 if there are too many
+// tracks. Its class may be unknown, "". What began there in that frame is it, and ends.
+func (t *Tracker) Mark(b Box, class string, appearance []float32) uint32 {
+	for _, k := range t.tracks {
+		k.over = k.lived() == 0 && k.begun == t.now && !k.marked && k.motion.box().iou(b) > sameIoU
+	}
+	t.remove()
+	k := t.add(b, class)
+	if k == nil {
+		return 0
+	}
+	k.marked = true
+	k.learn(unit(appearance), 1)
+	return k.id
+}
+
 // add adds a track that begins now, in the place of the one lost longest if there are too many; nil if none is lost.
 func (t *Tracker) add(b Box, class string) *track {
 	if len(t.tracks) >= t.config.Most {
@@ -513,7 +540,7 @@ func (t *Tracker) sweep(f *Frame) {
 		switch {
 		case f.Width > 0 && f.Height > 0 && k.missed > 0 && !t.lost(k) && (x < 0 || x > f.Width || y < 0 || y > f.Height):
 			t.end(k, Left)
-		case k.lived() < againAfter && t.lost(k):
+		case (!k.confirmed || !k.known()) && t.lost(k):
 			t.end(k, Unconfirmed)
 		case k.detected >= 0 && k.score < stillScore && t.now-k.rested >= stillAfter:
 			t.end(k, Still)

@@ -59,11 +59,11 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"  strangers       of these, those with a box: in each person's row; above, per thousand\n" +
 			"  score from      of the masks' boxes with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
-			"With --crossings two persons are marked where they cross, and followed for 200 frames: all\n" +
-			"pairs whose true boxes overlap with an intersection over union of 0.3 or more while both are\n" +
-			"whole and at least 60 pixels tall, and who are in sight and apart 50 frames later. They are\n" +
-			"marked in the frame of the largest overlap, and each pair has a tracker of its own. Right is\n" +
-			"the share of the persons' true boxes in which their own box is right.\n\n" +
+			"With --crossings two persons are marked where they cross, and followed for 200 frames:\n" +
+			"all pairs whose true boxes overlap with an intersection over union of 0.3 or more while\n" +
+			"both are whole and at least 60 pixels tall, and who are in sight and apart 50 frames\n" +
+			"later. They are marked in the frame of the largest overlap, and each pair has a tracker\n" +
+			"of its own. Right is the share of the persons' true boxes where their own box is right.\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
 			"of all persons together are written to --out, as results of MOTChallenge.",
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +

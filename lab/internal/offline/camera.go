@@ -128,7 +128,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	f.Tracked = len(f.Objects)
 	c.objects, _ = c.objects.Apply(append(edits, objects.Observe{Result: f.Result, Time: p.Time})...)
 	if people != nil {
-		c.objects, _ = c.objects.Apply(c.marker.Bind(c.objects, people)...)
+		c.objects, _ = c.objects.Apply(c.marker.Bind(c.objects, people, &scene.Thumbnail)...)
 	}
 	f.Table = c.objects
 	for _, o := range c.objects.All() {
