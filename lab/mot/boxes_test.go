@@ -48,7 +48,7 @@ func TestTrackBoxes(t *testing.T) {
 		tr := track{person: person{id: 7, number: 1, mark: 1}, boxes: Boxes(b), truth: truth.boxes[7]}
 		tr.note(2, results[2])
 		tr.note(3, results[3])
-		if got := tr.object([]int{1, 2, 3}); got != want {
+		if got := tr.object([]int{1, 2, 3}, 0); got != want {
 			t.Errorf("by %v: %+v; want %+v", Boxes(b), got, want)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -87,7 +89,8 @@ type Object struct {
 	Right   int `json:"right"`   // of these, the person's own box has an IoU of 0.3 or more with it
 	False   int `json:"false"`   // there is a box that is not right
 	Missed  int `json:"missed"`  // of those present, there is no right box
-	// Gone is how many frames there are after the last of its true boxes, and Strangers how many of these have a box.
+	// Gone is how many frames there are more than a second after the last of its true boxes, and Strangers how many of
+	// these have a box. In that second the picture's border cuts it, which the truth leaves out.
 	Gone      int `json:"gone"`
 	Strangers int `json:"strangers"`
 }
@@ -193,7 +196,9 @@ type run struct {
 	view     *offline.View
 	alone    []*offline.Camera // from the first frame on
 	together *offline.Camera
-	frame    int // shown last, from 1
+	frame    int           // shown last, from 1
+	first    time.Duration // stream time of the first frame
+	second   int           // frames in one
 
 	aloneTracks, togetherTracks [len(boxesNames)][]track // by Boxes and person
 }
@@ -202,9 +207,13 @@ type run struct {
 func (r *run) show(ctx context.Context, frame int, p *Picture) error {
 	r.frame = frame
 	if r.frame == r.opt.First {
+		r.first = p.Time
 		if err := r.begin(size{p.Width, p.Height}); err != nil {
 			return err
 		}
+	}
+	if passed := p.Time - r.first; passed > 0 {
+		r.second = int(math.Round(float64(frame-r.opt.First) / passed.Seconds()))
 	}
 	if got := (size{p.Width, p.Height}); got != r.size {
 		return fmt.Errorf("it has %d×%d pixels; want %d×%d as before", got.width, got.height, r.size.width, r.size.height)
@@ -322,7 +331,7 @@ func (r *run) ways(b Boxes, looked []int) Ways {
 		sum = sum.plus(score(sideBySide(alone[k:k+1], looked), followDistance))
 	}
 	return Ways{
-		Alone:    group(sum, alone, looked),
-		Together: group(score(sideBySide(together, looked), followDistance), together, looked),
+		Alone:    group(sum, alone, looked, r.second),
+		Together: group(score(sideBySide(together, looked), followDistance), together, looked, r.second),
 	}
 }

@@ -102,9 +102,9 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			one := 1.0
-			group := Group{&one, &one, &one, 0, new(float64), []Object{
+			group := Group{&one, &one, &one, 0, nil, []Object{
 				{ID: 7, Marked: 1, Present: 19, Right: 19},
-				{ID: 300, Marked: 5, Present: 11, Right: 11, Gone: 4},
+				{ID: 300, Marked: 5, Present: 11, Right: 11},
 			}}
 			// Without tracks the boxes of both kinds are the masks'.
 			ways := Ways{group, group}
@@ -222,10 +222,10 @@ func TestTrack(t *testing.T) {
 			tr.note(n, res)
 		}
 	}
-	if got, want := tr.object([]int{1, 2, 3, 4, 5, 6, 7, 8, 9}), (Object{ID: 7, Marked: 1, Present: 4, Right: 1, False: 3, Missed: 3}); got != want {
+	if got, want := tr.object([]int{1, 2, 3, 4, 5, 6, 7, 8, 9}, 0), (Object{ID: 7, Marked: 1, Present: 4, Right: 1, False: 3, Missed: 3}); got != want {
 		t.Errorf("%+v; want %+v", got, want)
 	}
-	if got, want := tr.object([]int{1, 2, 3}), (Object{ID: 7, Marked: 1, Present: 2, Right: 1, False: 1, Missed: 1}); got != want {
+	if got, want := tr.object([]int{1, 2, 3}, 0), (Object{ID: 7, Marked: 1, Present: 2, Right: 1, False: 1, Missed: 1}); got != want {
 		t.Errorf("up to frame 3 %+v; want %+v", got, want)
 	}
 	var out bytes.Buffer

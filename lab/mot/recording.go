@@ -67,5 +67,5 @@ func (r *Recording) Look(frame int, boxes map[uint32]Box) {
 
 // Figures counts what was looked at after the mark, as [Report.Together] does.
 func (r *Recording) Figures() Group {
-	return group(score(sideBySide(r.tracks, r.looked), followDistance), r.tracks, r.looked)
+	return group(score(sideBySide(r.tracks, r.looked), followDistance), r.tracks, r.looked, 0)
 }

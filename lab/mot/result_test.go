@@ -237,7 +237,7 @@ func TestFiguresJSON(t *testing.T) {
 	}
 }
 
-// Boxes after the last true one are strangers, those of frames that are not to be considered apart.
+// Boxes more than a second after the last true one are strangers, those of frames that are not to be considered apart.
 func TestStrangers(t *testing.T) {
 	tr := track{person: person{id: 1, mark: 1}, truth: map[int]entry{}}
 	b := Box{10, 10, 30, 80}
@@ -251,12 +251,12 @@ func TestStrangers(t *testing.T) {
 			tr.see(n, b, 1)
 		}
 	}
-	g := group(counts{}, []track{tr}, looked)
-	want := Object{ID: 1, Marked: 1, Present: 7, Right: 3, False: 3, Missed: 4, Gone: 10, Strangers: 3}
+	g := group(counts{}, []track{tr}, looked, 2)
+	want := Object{ID: 1, Marked: 1, Present: 7, Right: 3, False: 3, Missed: 4, Gone: 8, Strangers: 1}
 	if d := cmp.Diff(want, g.PerObject[0]); d != "" {
 		t.Error(d)
 	}
-	if g.Strangers == nil || *g.Strangers != 300 {
-		t.Errorf("strangers: %v; want 300 of 1000", g.Strangers)
+	if g.Strangers == nil || *g.Strangers != 125 {
+		t.Errorf("strangers: %v; want 125 of 1000", g.Strangers)
 	}
 }

@@ -77,8 +77,8 @@ func (t *track) rate(r *stats.Reliability) {
 	}
 }
 
-// object counts the person's frames among those that were looked at.
-func (t *track) object(looked []int) Object {
+// object counts the person's frames among those that were looked at; it is gone when it left second frames ago.
+func (t *track) object(looked []int, second int) Object {
 	o := Object{ID: t.id, Marked: t.mark}
 	last := slices.Max(slices.Collect(maps.Keys(t.truth)))
 	for _, n := range looked {
@@ -91,7 +91,7 @@ func (t *track) object(looked []int) Object {
 		case f != nil:
 			o.False++
 		}
-		if n > max(last, t.mark) {
+		if n > max(last+second, t.mark) {
 			o.Gone++
 			if f != nil {
 				o.Strangers++
@@ -126,11 +126,12 @@ func sideBySide(tracks []track, looked []int) []frame {
 	return frames
 }
 
-func group(c counts, tracks []track, looked []int) Group {
+// group has nothing of who left less than second frames ago.
+func group(c counts, tracks []track, looked []int, second int) Group {
 	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
 	gone, strangers := 0, 0
 	for k := range tracks {
-		o := tracks[k].object(looked)
+		o := tracks[k].object(looked, second)
 		g.PerObject = append(g.PerObject, o)
 		gone, strangers = gone+o.Gone, strangers+o.Strangers
 	}

@@ -55,7 +55,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"  present         frames with a true box\n" +
 			"  right, missed   of these, those where the person's own box is right, and the others\n" +
 			"  false           frames with a box that is not right, the person present or not\n" +
-			"  gone            frames after the last true box\n" +
+			"  gone            frames more than a second after the last true box\n" +
 			"  strangers       of these, those with a box: in each person's row; above, per thousand\n" +
 			"  score from      of the masks' boxes with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
