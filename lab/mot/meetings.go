@@ -116,7 +116,7 @@ func RunMeetings(ctx context.Context, opt Options) (*MeetingsReport, error) {
 	}
 	for _, m := range report.Meetings {
 		for b, to := range []*Group{Extents: &m.ByExtent, Masks: &m.ByMask} {
-			*to = group(score(sideBySide(m.tracks[b], m.looked), followDistance), m.tracks[b], m.looked)
+			*to = group(score(sideBySide(m.tracks[b], m.looked), followDistance), m.tracks[b], m.looked, 0)
 		}
 		report.ByExtent.add(m.ByExtent.Means(), len(report.Meetings))
 		report.ByMask.add(m.ByMask.Means(), len(report.Meetings))
