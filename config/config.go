@@ -515,7 +515,7 @@ type Detect struct {
 	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
 	// nothing is detected without, 200ms, and else with privacy 500ms. Frames that are dropped do not count. Default "1s".
 	Every string `yaml:"every"`
-	// Score is how sure the network has to have been of a thing once for it to be marked, above 0 to 1. Default 0.5.
+	// Score is the chance of being right that the network has to have given a thing once for it to be marked, above 0 to 1. Default 0.65.
 	Score float64 `yaml:"score"`
 	// MaxObjects is how many objects that were marked so there are at most, 1 to 100. Default 30.
 	MaxObjects int `yaml:"max_objects"`
@@ -690,7 +690,7 @@ const (
 
 	DefaultDetectEvery      = "1s"
 	DefaultDetectorEvery    = "200ms"
-	DefaultDetectScore      = 0.5
+	DefaultDetectScore      = 0.65
 	DefaultDetectObjects    = 30
 	DefaultDetectKeep       = "30s"
 	DefaultDetectReidentify = 0.65

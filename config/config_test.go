@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
 		Cameras: []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
-			Detect: config.Detect{Classes: []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}, Every: "1s", Score: 0.5, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}}},
+			Detect: config.Detect{Classes: []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}, Every: "1s", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -110,7 +110,7 @@ cameras:
 	if err != nil {
 		t.Fatal(err)
 	}
-	byDefault := config.Detect{Classes: config.DefaultDetectClasses(), Every: "200ms", Score: 0.5, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}
+	byDefault := config.Detect{Classes: config.DefaultDetectClasses(), Every: "200ms", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}
 	want := &config.Config{
 		Site: "yard",
 		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, BasePath: "/a-b/c.d_~", Alertmanager: "https://am/x", Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
@@ -148,11 +148,11 @@ cameras:
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}, Off: true}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
-				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.5, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
+				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
 			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 1, Detect: byDefault},
 			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 0.1, Detect: byDefault},
 			{Name: "h", URL: "file:h.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
-				Detect:  config.Detect{Classes: []string{"person", "car"}, Every: "200ms", Score: 0.5, MaxObjects: 30, Keep: "30s", Reidentify: 0.65},
+				Detect:  config.Detect{Classes: []string{"person", "car"}, Every: "200ms", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65},
 				Privacy: config.Privacy{Blur: []string{"person"}, Fill: []string{"car"}, Except: "kept", Margin: "2.5%", Show: "operator"},
 				Ignore:  [][][]float64{{{0, 0}, {0.5, 0}, {0.5, 1}}}},
 		},

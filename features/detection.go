@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// LeastScore is the score from which on a Model tells what it finds: below it NanoDet's boxes are of
-// little use even to somebody who knows where to expect a thing.
-const LeastScore = 0.15
+// LeastScore is the score from which on a Model tells what it finds: one box in a hundred is right there.
+const LeastScore = 0.01
 
 // MaxFound bounds what is said to be found in an image.
 const MaxFound = 100
@@ -19,7 +18,7 @@ type Detection struct {
 	Box image.Rectangle
 	// Class is the name of its kind, as the detector's model calls it.
 	Class string
-	// Score is how sure the detector is, 0 to 1.
+	// Score is the chance that there is one, with an intersection over union of .5 with its box: 0 to 1.
 	Score float64
 }
 

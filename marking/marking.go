@@ -123,7 +123,6 @@ var reasons = map[track.Reason]string{
 	track.Forgotten:   "it was out of sight for too long",
 	track.Left:        "it left the picture",
 	track.Merged:      "it is the same as another object",
-	track.Still:       "it does not move, and the detector is not sure of it",
 }
 
 // view is what a Marker knows, with the objects that there are.

@@ -70,7 +70,7 @@ func TestBindSoonAfterTheMark(t *testing.T) {
 		s := begin(t, Config{})
 		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
 		undetected := person(box(100))
-		undetected.Score = 0.1
+		undetected.Score = 0.05
 		s.marked = true
 		s.frame(undetected)
 		s.mark(1)

@@ -1,9 +1,5 @@
 package track
 
-import (
-	"math"
-)
-
 // furthest is how far from the picture's corner a box may be, in pixels: no picture is as large.
 const furthest = 1 << 20
 
@@ -26,11 +22,6 @@ func (b Box) iou(c Box) float64 {
 		return 0
 	}
 	return both / (b.area() + c.area() - both)
-}
-
-// off is how far the furthest side of b is from c's.
-func (b Box) off(c Box) float64 {
-	return max(math.Abs(b.X0-c.X0), math.Abs(b.Y0-c.Y0), math.Abs(b.X1-c.X1), math.Abs(b.Y1-c.Y1))
 }
 
 // grown is how many times as high the higher of two boxes is.

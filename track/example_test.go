@@ -28,9 +28,9 @@ func Example() {
 		}
 	}
 	// Output:
-	// 100ms: person 1 is at 105, detected: true
-	// 500ms: person 1 is at 139, detected: true
+	// 100ms: person 1 is at 106, detected: true
+	// 500ms: person 1 is at 140, detected: true
 	// 900ms: person 1 is at 172, detected: true
-	// 1.3s: person 1 is at 203, detected: false
+	// 1.3s: person 1 is at 204, detected: false
 	// 1.7s: person 1 is at 236, detected: true
 }

@@ -74,11 +74,10 @@ func (t *Tracker) Restore(s Snapshot) error {
 	for i := range s.Tracks {
 		k := &s.Tracks[i]
 		t.next = k.ID
-		n := t.add(k.Box, k.Class)
-		n.motion = begin(k.Box, [2]float64{}, k.Class, t.focal)
+		n := t.add(k.Box, k.Score, k.Class)
 		n.motion.predict(min(k.Unseen, t.config.Keep)) // it may have gone by so much
 		n.motion.x.v, n.motion.y.v = k.Velocity[0], k.Velocity[1]
-		n.score, n.confirmed = k.Score, true
+		n.confirmed = true
 		n.missed = k.Unseen
 		n.seen, n.looked = t.now-k.Unseen, t.now
 		n.begun = n.seen - max(t.config.Predict, againAfter)

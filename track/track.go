@@ -9,7 +9,7 @@ type Box struct{ X0, Y0, X1, Y1 float64 }
 type Detection struct {
 	Box   Box
 	Class string
-	// Score is how sure the detector is, 0 to 1.
+	// Score is the chance that it is right, 0 to 1.
 	Score float64
 	// Appearance is what the thing looks like, a vector of unit length, as long as all others'; nil if
 	// that is not known. Things that look alike have a scalar product near 1.
@@ -71,19 +71,18 @@ type Ended struct {
 type Reason uint8
 
 // Unconfirmed tracks were not detected again, Forgotten ones not for Config.Keep. Left ones went out of the picture.
-// Merged ones were a second track of one thing. Still ones do not move and are unsure.
+// Merged ones were a second track of one thing.
 const (
 	Unconfirmed Reason = iota + 1
 	Forgotten
 	Left
 	Merged
-	Still
 )
 
 // Config holds what a user may want otherwise. The zero value means the defaults.
 type Config struct {
-	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .25. Those from Sure on, default
-	// .42 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .5, is not confirmed.
+	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .1. Those from Sure on, default
+	// .4 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .65, is not confirmed.
 	Least, Sure, Confirm float64
 	// Predict is for how long at most a track that is looked for in vain is still said to be somewhere: less for a thing so fast
 	// that it may be anywhere before. Default 1 s.

@@ -22,12 +22,10 @@ const (
 	// What a pair is worth: 1, so that there are as many as possible, appearance, less the square of deviations that
 	// it is off; not IoU, which says nothing where the track may be anywhere near. One that is known again is worth
 	// what appearance, less that square, has beyond Config.Reidentify.
-	alikeWeight, offWeight, mostOff = .5, .03, 12.
+	alikeWeight, offWeight = .5, .03
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5
 
-	// confirmAfter is for how long a track must have been detected, or it is not confirmed.
-	confirmAfter = 80 * time.Millisecond
 	// missMost is the share of Config.Predict that one look counts for that does not find the track, however
 	// long ago the one before was.
 	missMost = .4
@@ -48,19 +46,14 @@ const (
 	mergeIoU   = .6
 	mergeAfter = 500 * time.Millisecond
 
-	// What has not moved by stillMoved lengths for stillAfter, and has a score below stillScore, is given up.
-	stillMoved = .15
-	stillAfter = 1500 * time.Millisecond
-	stillScore = .4
-
 	// scoreOver and learnOver are how long a detection's score and appearance last in the track's.
 	scoreOver = 700 * time.Millisecond
 	learnOver = 600 * time.Millisecond
 )
 
 const (
-	defaultLeast   = .25
-	defaultSure    = .42
+	defaultLeast   = .1
+	defaultSure    = .4
 	defaultPredict = time.Second
 	defaultKeep    = 6 * time.Second
 	defaultMost    = 256
@@ -71,7 +64,7 @@ const (
 
 // Defaults of Config.Confirm and Config.Reidentify.
 const (
-	DefaultConfirm    = .5
+	DefaultConfirm    = .65
 	DefaultReidentify = .65
 )
 
@@ -113,9 +106,6 @@ type track struct {
 	begun, seen, looked, missed time.Duration
 	confirmed                   bool
 	marked                      bool // people say where it was
-	// origin is the box where it has been since rested.
-	origin Box
-	rested time.Duration
 	// duplicates is the track on which it has been for as long.
 	duplicates    uint32
 	duplicatesFor time.Duration
@@ -296,12 +286,12 @@ func (t *Tracker) worth(k *track, d *found) float64 {
 	if alike < leastAlike {
 		return impossible
 	}
-	return 1 + alikeWeight*alike - offWeight*min(off, mostOff)
+	return 1 + alikeWeight*alike - offWeight*off
 }
 
 // off is the square of the deviations that a box is off another, where the track may be: its middle across, its foot down.
 func (k *track) off(b, from Box) float64 {
-	noise := offAt * k.place.length()
+	noise := pairOff * k.place.length()
 	x, foot := (b.X0+b.X1-from.X0-from.X1)/2, b.Y1-from.Y1
 	return x*x/(k.motion.x.xx+noise*noise) + foot*foot/(k.motion.y.xx+noise*noise)
 }
@@ -332,7 +322,7 @@ func (k *track) alike(d *found) (product float64) {
 
 // detect says that a detection is of a track.
 func (t *Tracker) detect(k *track, d *found) {
-	k.motion.update(d.Box, t.now-k.seen, d.Score < t.config.Sure)
+	k.motion.update(d.Box, t.now-k.seen, d.Score)
 	lasts := min(t.now-k.seen, offFor).Seconds()
 	k.score += (d.Score - k.score) * (1 - math.Exp(-lasts/scoreOver.Seconds()))
 	if d.Score > k.best {
@@ -342,10 +332,7 @@ func (t *Tracker) detect(k *track, d *found) {
 		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
-	k.confirmed = k.confirmed || k.marked || k.best >= t.config.Confirm && k.lived() >= confirmAfter
-	if b := k.motion.box(); b.off(k.origin) > stillMoved*k.origin.length() {
-		k.origin, k.rested = b, t.now
-	}
+	k.confirmed = k.confirmed || k.marked || k.best >= t.config.Confirm && k.seen > k.begun
 }
 
 // learn moves the track's appearance towards another by a share of the way.
@@ -387,9 +374,9 @@ func (t *Tracker) lost(k *track) bool {
 	case k.marked:
 		return k.missed > t.config.Predict
 	default:
-		return k.missed > confirmAfter
+		return k.missed > 0
 	}
-	return k.missed > min(t.config.Predict, k.motion.holds(), max(k.lived(), againAfter))
+	return k.missed > min(t.config.Predict, k.motion.holds(), max(k.lived(), againAfter)) || k.score < t.config.Sure/2
 }
 
 // miss counts for how long tracks were looked for in vain.
@@ -452,11 +439,11 @@ func (t *Tracker) initiate() {
 		}) {
 			continue
 		}
-		k := t.add(d.Box, d.Class)
+		k := t.add(d.Box, d.Score, d.Class)
 		if k == nil {
 			return
 		}
-		k.best, k.score, k.detected = d.Score, d.Score, d.index
+		k.best, k.detected = d.Score, d.index
 		k.learn(d.appearance, 1)
 	}
 }
@@ -468,7 +455,7 @@ func (t *Tracker) Mark(b Box, class string, appearance []float32) uint32 {
 		k.over = k.lived() == 0 && k.begun == t.now && !k.marked && k.motion.box().iou(b) > sameIoU
 	}
 	t.remove()
-	k := t.add(b, class)
+	k := t.add(b, t.config.Confirm, class)
 	if k == nil {
 		return 0
 	}
@@ -478,7 +465,7 @@ func (t *Tracker) Mark(b Box, class string, appearance []float32) uint32 {
 }
 
 // add adds a track that begins now, in the place of the one lost longest if there are too many; nil if none is lost.
-func (t *Tracker) add(b Box, class string) *track {
+func (t *Tracker) add(b Box, chance float64, class string) *track {
 	if len(t.tracks) >= t.config.Most {
 		var longest *track
 		for _, k := range t.tracks {
@@ -497,8 +484,8 @@ func (t *Tracker) add(b Box, class string) *track {
 		k, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	*k = track{
-		id: t.next, class: class, group: groupOf(class), motion: begin(b, [2]float64{}, class, t.focal), place: b, appearance: k.appearance[:0],
-		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
+		id: t.next, class: class, group: groupOf(class), motion: begin(b, chance, class, t.focal), score: chance, place: b, appearance: k.appearance[:0],
+		begun: t.now, seen: t.now, looked: t.now, last: b, detected: -1,
 	}
 	t.next = max(1, t.next+1) // 0 is none
 	t.tracks = append(t.tracks, k)
@@ -533,7 +520,7 @@ func (t *Tracker) remove() {
 	})
 }
 
-// sweep ends the tracks of what went out of the picture, was hardly seen, or is still and unsure.
+// sweep ends the tracks of what went out of the picture or was hardly seen.
 func (t *Tracker) sweep(f *Frame) {
 	for _, k := range t.tracks {
 		x, y := k.motion.x.x, k.motion.y.x
@@ -542,8 +529,6 @@ func (t *Tracker) sweep(f *Frame) {
 			t.end(k, Left)
 		case (!k.confirmed || !k.known()) && t.lost(k):
 			t.end(k, Unconfirmed)
-		case k.detected >= 0 && k.score < stillScore && t.now-k.rested >= stillAfter:
-			t.end(k, Still)
 		}
 	}
 	t.remove()

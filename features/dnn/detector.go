@@ -51,7 +51,7 @@ type Detector struct {
 
 // DetectorOptions say how a detector is used. The zero value is usable.
 type DetectorOptions struct {
-	// Score is the least score of a detection, above 0 and at most 1; 0 means
+	// Score is the least chance of a detection to be right, above 0 and at most 1; 0 means
 	// DefaultDetectorScore.
 	Score float64 `json:"score,omitempty"`
 	// NamesFile is the path of the names of the model's classes, one a line in their order; empty

@@ -161,6 +161,7 @@ func TestDetectLayouts(t *testing.T) {
 	}
 	names := twoNames(t)
 	for name, f := range finders() {
+		want := chances("red").chance(math.Log(f.want / (1 - f.want)))
 		path := f.file(false).write(t)
 		for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 			t.Run(name+" by "+engine, func(t *testing.T) {
@@ -173,11 +174,11 @@ func TestDetectLayouts(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if len(found) != 1 || found[0].Box != square || found[0].Class != "red" || math.Abs(found[0].Score-f.want) > 1e-4 {
-						t.Errorf("found %v; want red at %v by %.4f", found, square, f.want)
+					if len(found) != 1 || found[0].Box != square || found[0].Class != "red" || math.Abs(found[0].Score-want) > 1e-4 {
+						t.Errorf("found %v; want red at %v by %.4f", found, square, want)
 					}
 				}
-				strict := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Score: f.want + 1e-3, Computing: Computing{Engine: engine}})
+				strict := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Score: (1 + want) / 2, Computing: Computing{Engine: engine}})
 				if found, err := strict.Detect(nil, bgr, w, h, 1); err != nil || len(found) != 0 {
 					t.Errorf("found %v, %v; want nothing of that score", found, err)
 				}
@@ -312,7 +313,8 @@ func TestDecode(t *testing.T) {
 			}
 			found := features.Suppress(work.found, overlap, otherOverlap)
 			for i := range found {
-				found[i].Score = math.Round(1e6*found[i].Score) / 1e6
+				of := chances(found[i].Class) // from the chance to the network's score
+				found[i].Score = math.Round(1e6/(1+math.Exp(-of.logit(found[i].Score)))) / 1e6
 			}
 			if !slices.Equal(found, tt.want) {
 				t.Errorf("found %v, want %v", found, tt.want)

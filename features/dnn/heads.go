@@ -2,7 +2,6 @@ package dnn
 
 import (
 	"image"
-	"math"
 
 	"github.com/segd/segd/features"
 )
@@ -21,9 +20,6 @@ const (
 	maxCandidates = 1000
 )
 
-// leastLogit is what a cell says of a class with a score of features.LeastScore.
-var leastLogit = float32(math.Log(features.LeastScore / (1 - features.LeastScore)))
-
 // find appends what a head's planes, channels×height×width, show in an image of a size to found. Of several
 // classes in a cell each counts. Nothing but what is found costs more than a comparison.
 func (m *Model) find(found []features.Detection, planes []float32, stride int, s shown, size image.Point) ([]features.Detection, error) {
@@ -33,8 +29,9 @@ func (m *Model) find(found []features.Detection, planes []float32, stride int, s
 	if len(planes) != n*l.columns() {
 		return found, errChanged
 	}
-	least := leastLogit
 	for class, name := range m.info.Classes {
+		of := chances(name)
+		least := float32(of.logit(features.LeastScore))
 		for at, logit := range planes[class*n:][:n] {
 			if !(logit >= least) {
 				continue
@@ -51,7 +48,7 @@ func (m *Model) find(found []features.Detection, planes []float32, stride int, s
 				continue
 			}
 			if box := s.inImage(left, top, right, bottom); !box.Empty() {
-				found = append(found, features.Detection{Box: box, Class: name, Score: 1 / (1 + math.Exp(-float64(logit)))})
+				found = append(found, features.Detection{Box: box, Class: name, Score: of.chance(float64(logit))})
 			}
 			if len(found) == maxCandidates {
 				found = features.Suppress(found, features.SameThing, 1)

@@ -85,7 +85,7 @@ func TestHeads(t *testing.T) {
 					}
 					got := slices.Clone(made.Found)
 					for i := range got {
-						if want := 1 / (1 + math.Exp(-2)); math.Abs(got[i].Score-want) > 1e-4 && tt.view.Scale == 0 || got[i].Score < 0.7 { // scaled edges are soft
+						if want := chances(got[i].Class).chance(2); math.Abs(got[i].Score-want) > 1e-4 && tt.view.Scale == 0 || got[i].Score < 0.7 { // scaled edges are soft
 							t.Errorf("%v", got[i])
 						}
 						got[i].Score = 0

@@ -232,12 +232,17 @@ func (d *Detector) decode(work *decoding, i int, s shown) error {
 				row := rows[:columns]
 				rows = rows[columns:]
 				score, class := l.score(row)
-				if !(score >= d.least) {
+				if class < 0 {
+					continue
+				}
+				name := d.info.Classes[class]
+				chance := chances(name).chance(math.Log(score / (1 - score)))
+				if !(chance >= d.least) {
 					continue
 				}
 				left, top, right, bottom := l.decodeBox(row, float64(x), float64(y), float64(stride))
 				if box := s.inImage(left, top, right, bottom); !box.Empty() {
-					work.found = append(work.found, features.Detection{Box: box, Class: d.info.Classes[class], Score: score})
+					work.found = append(work.found, features.Detection{Box: box, Class: name, Score: chance})
 				}
 			}
 		}

@@ -16,10 +16,10 @@ type ByteTrack struct {
 	High, New, Low float64
 }
 
-// PlainByteTrack is that of its published configuration, which begins tracks from a score of .6, but for a tracker that
-// begins them from another.
-func PlainByteTrack(begin float64) ByteTrack {
-	return ByteTrack{High: min(.5, begin), New: begin, Low: .1}
+// PlainByteTrack is that of its published configuration for scores that are chances and a tracker that confirms tracks from
+// one: that is what its high score of .5 is worth, and its low one is less than any that is found.
+func PlainByteTrack(confirm float64) ByteTrack {
+	return ByteTrack{High: confirm, New: confirm, Low: 0}
 }
 
 // Of its published configuration.
