@@ -456,12 +456,12 @@ func outlined(a annotation.Object, other image.Rectangle) (box image.Rectangle) 
 	return box
 }
 
-// classIn is that of what was detected in the last frame and has most in common with a box; "" if nothing has.
+// classIn is that of the surest detection that is as good as the box in the last frame; "" if there is none.
 func (m *Marker) classIn(box image.Rectangle) (class string) {
 	most := 0.0
 	for _, d := range m.found {
-		if iou := features.IoU(d.Box, box); iou > most {
-			most, class = iou, d.Class
+		if d.Score > most && features.IoU(d.Box, box) >= markIoU {
+			most, class = d.Score, d.Class
 		}
 	}
 	return class

@@ -71,8 +71,9 @@ func TestBindSoonAfterTheMark(t *testing.T) {
 		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
 		undetected := person(box(100))
 		undetected.Score = 0.05
+		other := features.Detection{Box: image.Rect(100, 100, 130, 154), Class: "car", Score: 0.01} // fits better
 		s.marked = true
-		s.frame(undetected)
+		s.frame(undetected, other)
 		s.mark(1)
 		s.marked = false
 		for range frames {
