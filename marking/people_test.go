@@ -77,12 +77,12 @@ func TestBindSoonAfterTheMark(t *testing.T) {
 		s.mark(1)
 		s.marked = false
 		for range frames {
-			s.frame(undetected)
+			s.frame(undetected, other)
 			if !s.extent(1).Empty() {
 				t.Fatal("an extent without a detection")
 			}
 		}
-		s.frame(person(box(100)))
+		s.frame(person(box(100)), other)
 		if got := !s.extent(1).Empty(); got != (frames == 1) {
 			t.Errorf("detected %d frames after the mark: bound %t", frames+1, got)
 		}
