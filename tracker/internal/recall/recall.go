@@ -40,10 +40,6 @@ const (
 	searchGrowth = 0.007
 	// Background is learnt once in learnEvery frames of the camera without the object.
 	learnEvery = 4
-	// For how many of the camera's frames an object has to be out of sight before it may come back twice as large
-	// across with nothing of it seen as large as it was; for twice as many, four times as large. Half a second:
-	// without, bmx-trees' rider is a wall in his colours two frames after a tree hid him (J .537 for .557).
-	doublingFrames = 12
 	// What is lost is sought at other sizes once in coarseEvery frames of the camera
 	// only: it may be for long, and the other frames take a third less time.
 	coarseEvery = 3
@@ -67,8 +63,6 @@ type Recall struct {
 	best        []cosine.Match // of each, the k rows that resemble it most
 	cosines     []float32
 	piece       []int32
-	largest     []int32 // that of the last largestPiece
-	own         []bool  // N: the piece that is enough to be the object, as large as it was
 	seen        []bool
 }
 
@@ -170,16 +164,6 @@ func (r *Recall) Detect(p *picture.Picture, objects []propagation.Object, annota
 			}
 			// What is larger than it should be at this size may be so at the next.
 			share := min(1, r.largestPiece(p)/(o.Area*math.Pow(4, float64(size))))
-			if size == 0 {
-				r.own = scratch.Zero(r.own, p.N)
-				if share >= detectShare {
-					for _, i := range r.largest {
-						r.own[i] = true
-					}
-				}
-			} else if soon(o, size) && !r.bornOut() {
-				continue // something else that is larger and like it
-			}
 			if share > 0 && share >= most && (o.State == trackstate.Visible || share >= detectShare) {
 				most = share
 				copy(o.Probability, r.probability)
@@ -194,19 +178,6 @@ func (r *Recall) Detect(p *picture.Picture, objects []propagation.Object, annota
 			}
 		}
 	}
-}
-
-// soon tells whether an object was in sight too lately to be that much larger by now all over.
-func soon(o propagation.Object, size int) bool {
-	if o.Sought() {
-		return o.Unseen < size*doublingFrames
-	}
-	return !o.Rescaled // it came back as large as it was
-}
-
-// bornOut tells whether some of the largest piece is likely to be the object as large as it was, too.
-func (r *Recall) bornOut() bool {
-	return slices.ContainsFunc(r.largest, func(i int32) bool { return r.own[i] })
 }
 
 // gatherLooks sets the rows of an object's looks in annotated and remembered frames,
@@ -322,10 +293,9 @@ func (r *Recall) vote(rows []float32, d int) {
 }
 
 // largestPiece is how much of p is likely to be the object, in pixels, of the largest
-// piece that is, which it sets: the sum of area × (2·probability − 1).
+// piece that is: the sum of area × (2·probability − 1).
 func (r *Recall) largestPiece(p *picture.Picture) float64 {
 	r.seen = scratch.Zero(r.seen, p.N)
-	r.largest = r.largest[:0]
 	most := 0.0
 	for i := range r.seen {
 		if r.seen[i] || r.probability[i] <= 0.5 {
@@ -336,10 +306,7 @@ func (r *Recall) largestPiece(p *picture.Picture) float64 {
 		for _, j := range r.piece {
 			sum += float64(p.Area[j]) * (2*r.probability[j] - 1)
 		}
-		if sum > most {
-			most = sum
-			r.largest, r.piece = r.piece, r.largest
-		}
+		most = max(most, sum)
 	}
 	return most
 }
