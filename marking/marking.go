@@ -122,7 +122,6 @@ var reasons = map[track.Reason]string{
 	track.Unconfirmed: "it was not detected again",
 	track.Forgotten:   "it was out of sight for too long",
 	track.Left:        "it left the picture",
-	track.Merged:      "it is the same as another object",
 }
 
 // view is what a Marker knows, with the objects that there are.
@@ -194,15 +193,11 @@ func (d *deciding) ended(e track.Ended) {
 	if !has {
 		return
 	}
-	_, taken := d.OfTrack(e.Into)
-	switch {
-	case e.Reason == track.Merged && !taken:
-		d.edit(objects.Bind{ID: o.ID, Track: e.Into})
-	case o.Automatic(), o.Dormant: // people may keep one that is dormant, and nothing else tells where it is
+	if o.Automatic() || o.Dormant { // people may keep one that is dormant, and nothing else tells where it is
 		d.edit(objects.Remove{ID: o.ID, Reason: reasons[e.Reason]})
-	default:
-		d.edit(objects.Bind{ID: o.ID, Gone: d.stands() && (e.Reason == track.Left || e.Reason == track.Forgotten && e.Lost && !o.InSight())})
+		return
 	}
+	d.edit(objects.Bind{ID: o.ID, Gone: d.stands() && (e.Reason == track.Left || e.Reason == track.Forgotten && e.Lost && !o.InSight())})
 }
 
 // decide says what a track leads to in a frame.
@@ -214,7 +209,7 @@ func (d *deciding) decide(f *Frame, t *track.Track) {
 	if !has || o.Automatic() && !o.InSight() { // an object that has no mask may be somebody's thing
 		if people, fits := d.fitting(t); fits {
 			if has {
-				d.edit(objects.Remove{ID: o.ID, Reason: reasons[track.Merged]})
+				d.edit(objects.Remove{ID: o.ID, Reason: "it is the same as another object"})
 			}
 			d.edit(objects.Bind{ID: people, Track: t.ID})
 			o, has = d.OfTrack(t.ID)

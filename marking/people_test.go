@@ -314,17 +314,6 @@ func TestBeginsBesideWhatCoversLess(t *testing.T) {
 	}
 }
 
-// An object whose track is merged into another has that one from then on.
-func TestMergedTrackLeavesItsObject(t *testing.T) {
-	s := bound(t)
-	o, _ := s.table.Get(1)
-	d := &deciding{view: view{s.m, s.table}}
-	d.ended(track.Ended{ID: o.Track, Reason: track.Merged, Into: 77})
-	if o, _ = d.Get(1); o.Track != 77 || o.Gone {
-		t.Errorf("%+v; want it bound to track 77", o)
-	}
-}
-
 // An object that began on people's while they were out of sight, and has no mask since they are back, is theirs: its
 // track becomes theirs, and it ends.
 func TestOneThingOneObject(t *testing.T) {

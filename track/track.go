@@ -63,20 +63,16 @@ type Ended struct {
 	Reason Reason
 	// Lost is whether it was: it was looked for in vain where it should be, and not only out of view, as in a pause.
 	Lost bool
-	// Into is the track that it was merged into, if Reason is Merged.
-	Into uint32
 }
 
 // Reason is why a track ended.
 type Reason uint8
 
 // Unconfirmed tracks were not detected again, Forgotten ones not for Config.Keep. Left ones went out of the picture.
-// Merged ones were a second track of one thing.
 const (
 	Unconfirmed Reason = iota + 1
 	Forgotten
 	Left
-	Merged
 )
 
 // Config holds what a user may want otherwise. The zero value means the defaults.

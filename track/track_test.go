@@ -515,23 +515,6 @@ func TestRareLooks(t *testing.T) {
 	}
 }
 
-func TestMerge(t *testing.T) {
-	k := tracker(t, Config{})
-	var gone []Ended
-	play(k, 0, 4*second, 10, func(s float64) []Detection {
-		// A second box of the same person comes over the first.
-		return []Detection{seen(at(200, 300), .8), seen(at(200+max(5, 60-60*s), 300), .7)}
-	}, func(s float64, tracks []Track, ended []Ended) {
-		gone = append(gone, ended...)
-		if s > 2.5 && (len(tracks) != 1 || tracks[0].ID != 1) {
-			t.Errorf("after %v s: %+v", s, tracks)
-		}
-	})
-	if want := []Ended{{ID: 2, Reason: Merged, Into: 1}}; !cmp.Equal(gone, want) {
-		t.Errorf("%+v ended; want %+v", gone, want)
-	}
-}
-
 func TestLeaves(t *testing.T) {
 	k := tracker(t, Config{})
 	var gone []Ended
@@ -808,13 +791,10 @@ func FuzzStep(f *testing.F) {
 				}
 				now[o.ID] = true
 			}
-			for i, e := range ended { // what another is merged into may end later in the same step
-				later := slices.ContainsFunc(ended[i+1:], func(l Ended) bool { return l.ID == e.Into })
-				if now[e.ID] || e.Reason == Merged && !now[e.Into] && !later {
+			for _, e := range ended {
+				if now[e.ID] {
 					t.Fatalf("%+v of %+v", ended, tracks)
 				}
-			}
-			for _, e := range ended {
 				now[e.ID] = true
 			}
 			for id := range ids {

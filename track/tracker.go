@@ -42,9 +42,6 @@ const (
 
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
-	// Two tracks that have mergeIoU for mergeAfter are one.
-	mergeIoU   = .6
-	mergeAfter = 500 * time.Millisecond
 
 	// scoreOver and learnOver are how long a detection's score and appearance last in the track's.
 	scoreOver = 700 * time.Millisecond
@@ -97,7 +94,7 @@ type track struct {
 	group  string
 	best   float64 // score of the detection that class is of
 	motion motion
-	place  Box // the box predicted for this frame
+	place  Box // its box in this frame: predicted, until it is detected
 	// appearance is of unit length, or empty.
 	appearance []float32
 	score      float64
@@ -106,9 +103,6 @@ type track struct {
 	begun, seen, looked, missed time.Duration
 	confirmed                   bool
 	marked                      bool // people say where it was
-	// duplicates is the track on which it has been for as long.
-	duplicates    uint32
-	duplicatesFor time.Duration
 
 	over     bool
 	detected int // in the frame's Found, or -1
@@ -170,7 +164,6 @@ func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.take(f.Found)
 	t.match()
 	t.miss(f)
-	t.merge()
 	t.initiate()
 	t.sweep(f)
 	return t.report(), t.ended
@@ -332,6 +325,7 @@ func (t *Tracker) detect(k *track, d *found) {
 		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
+	k.place = k.motion.box()
 	k.confirmed = k.confirmed || k.marked || k.best >= t.config.Confirm && k.seen > k.begun
 }
 
@@ -395,36 +389,6 @@ func (f *Frame) looked(b Box) bool {
 		b = b.intersect(Box{0, 0, f.Width, f.Height})
 	}
 	return len(f.Looked) == 0 || b.area() == 0 || slices.ContainsFunc(f.Looked, func(l Box) bool { return l.intersect(b) == b })
-}
-
-// merge ends what has been in the place of a track that lived longer.
-func (t *Tracker) merge() {
-	for _, k := range t.tracks {
-		k.place = k.motion.box()
-	}
-	for _, k := range t.tracks {
-		if t.lost(k) {
-			continue
-		}
-		best := mergeIoU
-		var of uint32
-		for _, o := range t.tracks {
-			longer := o.lived() > k.lived() || o.lived() == k.lived() && o.id < k.id
-			if o.group != k.group || !longer || t.lost(o) {
-				continue
-			}
-			if iou := k.place.iou(o.place); iou > best {
-				best, of = iou, o.id
-			}
-		}
-		if k.duplicates != of {
-			k.duplicates, k.duplicatesFor = of, -t.since
-		}
-		if k.duplicatesFor += t.since; of != 0 && k.duplicatesFor >= mergeAfter {
-			t.end(k, Merged)
-		}
-	}
-	t.remove()
 }
 
 // initiate begins tracks of what is sure and of no track.
@@ -503,11 +467,7 @@ func groupOf(class string) string {
 
 // end says that a track is no more; remove takes it away.
 func (t *Tracker) end(k *track, reason Reason) {
-	e := Ended{ID: k.id, Reason: reason, Lost: t.lost(k)}
-	if reason == Merged {
-		e.Into = k.duplicates
-	}
-	t.ended = append(t.ended, e)
+	t.ended = append(t.ended, Ended{ID: k.id, Reason: reason, Lost: t.lost(k)})
 	k.over = true
 }
 
