@@ -43,8 +43,7 @@ const (
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
 
-	// scoreOver and learnOver are how long a detection's score and appearance last in the track's.
-	scoreOver = 700 * time.Millisecond
+	// learnOver is how long a detection's score and appearance last in the track's.
 	learnOver = 600 * time.Millisecond
 )
 
@@ -316,13 +315,13 @@ func (k *track) alike(d *found) (product float64) {
 // detect says that a detection is of a track.
 func (t *Tracker) detect(k *track, d *found) {
 	k.motion.update(d.Box, t.now-k.seen, d.Score)
-	lasts := min(t.now-k.seen, offFor).Seconds()
-	k.score += (d.Score - k.score) * (1 - math.Exp(-lasts/scoreOver.Seconds()))
+	share := 1 - math.Exp(-min(t.now-k.seen, offFor).Seconds()/learnOver.Seconds())
+	k.score += (d.Score - k.score) * share
 	if d.Score > k.best {
 		k.best, k.class, k.group = d.Score, d.Class, d.group
 	}
 	if d.Score >= t.config.Sure {
-		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
+		k.learn(d.appearance, share)
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
 	k.place = k.motion.box()
