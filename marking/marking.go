@@ -163,10 +163,10 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 		d.begin("the scene was cut")
 	}
 	m.time = f.Time
-	motion, _ := m.camera.Step(f.Thumbnail, nil)
+	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
 	m.moves += motionRate * (motion - m.moves)
 	var ended []track.Ended
-	m.now, ended = m.tracks.Step(m.frame(f))
+	m.now, ended = m.tracks.Step(m.frame(f, shift))
 	for _, e := range ended {
 		d.ended(e)
 	}
@@ -231,8 +231,8 @@ func (d *deciding) decide(f *Frame, t *track.Track) {
 		o.Dormant = true
 		d.edit(objects.Rest{ID: o.ID, Dormant: true})
 	}
-	// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
-	// of how it does.
+	// What people marked is followed without a track where that is lost, or the camera moves: they know no
+	// zoom.
 	if !o.Dormant && t.State != track.Lost && (t.State != track.Tentative || t.Detected >= 0) && f.sees(rounded(t.Box)) && (d.stands() || o.Automatic()) {
 		e := tracker.Extent{ID: o.ID, Box: rounded(t.Box)}
 		if t.Detected >= 0 {
@@ -250,9 +250,9 @@ func (m *Marker) box(t *track.Track) image.Rectangle {
 	return rounded(t.Box).Intersect(image.Rectangle{Max: m.size})
 }
 
-// frame is f as the tracks see it.
-func (m *Marker) frame(f *Frame) *track.Frame {
-	out := &track.Frame{Time: f.Time, Width: float64(f.Width), Height: float64(f.Height)}
+// frame is f as the tracks see it, in which what stands has shifted.
+func (m *Marker) frame(f *Frame, shift [2]float64) *track.Frame {
+	out := &track.Frame{Time: f.Time, Shift: shift, Width: float64(f.Width), Height: float64(f.Height)}
 	for _, r := range f.Looked {
 		out.Looked = append(out.Looked, boxOf(r))
 	}

@@ -335,7 +335,7 @@ func TestOneThingOneObject(t *testing.T) {
 	}
 }
 
-// While the camera moves people's objects are bound to nothing: tracks know nothing of how it does.
+// While the camera moves people's objects are bound to nothing: tracks know no zoom.
 func TestCameraMoves(t *testing.T) {
 	for _, pan := range []int{0, 6} { // pixels a frame
 		s := begin(t, Config{})
@@ -347,6 +347,24 @@ func TestCameraMoves(t *testing.T) {
 		}
 		if got := len(s.decision.Extents); (got == 1) != (pan == 0) {
 			t.Errorf("%d pixels a frame: %d extents", pan, got)
+		}
+	}
+}
+
+// Where the camera pans what begins by itself is one object, also while it is not detected.
+func TestCameraPans(t *testing.T) {
+	const pan = 9 // pixels a frame
+	s := begin(t, Config{})
+	s.pan = pan
+	for n := range 24 {
+		at := 400 - pan*n
+		if n < 9 || n > 14 {
+			s.frame(person(box(at)))
+		} else {
+			s.frame()
+		}
+		if got := s.extent(objects.FirstID).Min.X; n > 3 && (got < at-3 || got > at+3) || len(s.objects) > 1 {
+			t.Errorf("frame %d: the extent begins at %d, objects %v; want one at %d", n, got, s.objects, at)
 		}
 	}
 }

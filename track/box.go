@@ -15,6 +15,8 @@ func (b Box) intersect(c Box) Box {
 	return Box{max(b.X0, c.X0), max(b.Y0, c.Y0), min(b.X1, c.X1), min(b.Y1, c.Y1)}
 }
 
+func (b Box) plus(v [2]float64) Box { return Box{b.X0 + v[0], b.Y0 + v[1], b.X1 + v[0], b.Y1 + v[1]} }
+
 // iou is the intersection over the union.
 func (b Box) iou(c Box) float64 {
 	both := b.intersect(c).area()

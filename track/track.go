@@ -20,6 +20,8 @@ type Detection struct {
 type Frame struct {
 	// Time is when it was taken, since any one moment.
 	Time time.Duration
+	// Shift is how far what stands moved in the picture since the frame before, in pixels, right and down: the camera turned.
+	Shift [2]float64
 	// Width and Height are the picture's, in pixels; 0 if not known.
 	Width, Height float64
 	// Found is what the detector sees, in any order.

@@ -190,6 +190,25 @@ func TestCar(t *testing.T) {
 	}
 }
 
+// Where the camera turns, tracks move with the picture: also what is not detected meanwhile, and what is lost.
+func TestCameraTurns(t *testing.T) {
+	for name, hidden := range map[string]float64{"seen": 0, "predicted": .5, "lost": 3} {
+		k := tracker(t, Config{})
+		for n := range 60 {
+			s := float64(n) / 10
+			b := at(900-12*float64(n), 300+2*float64(n)) // faster than a person walks
+			f := &Frame{Time: time.Duration(s * float64(second)), Width: 1000, Height: 600, Shift: [2]float64{-12, 2}}
+			if s < 1 || s >= 1+hidden {
+				f.Found = []Detection{seen(b, .8, red...)}
+			}
+			tracks, _ := k.Step(f)
+			if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].Box.iou(b) < .9 || math.Hypot(tracks[0].Velocity[0], tracks[0].Velocity[1]) > 1 {
+				t.Fatalf("%s, after %v s: %+v; want track 1 at %v, standing", name, s, tracks, b)
+			}
+		}
+	}
+}
+
 func TestConfirmation(t *testing.T) {
 	there := at(200, 300)
 	for name, c := range map[string]struct {

@@ -153,6 +153,8 @@ func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	}
 	t.ended = t.ended[:0]
 	for _, k := range t.tracks {
+		k.motion.x.x, k.motion.y.x = k.motion.x.x+f.Shift[0], k.motion.y.x+f.Shift[1]
+		k.last = k.last.plus(f.Shift)
 		k.motion.predict(t.since)
 		k.place, k.detected = k.motion.box(), -1
 		if t.now-k.seen > t.config.Keep || !k.place.valid() {

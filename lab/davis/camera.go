@@ -17,7 +17,7 @@ type gauge struct {
 // step takes the next picture, as features.CameraMotion does.
 func (g *gauge) step(p *offline.Picture) (motion float64, ok bool) {
 	g.thumbnail.Set(p.BGR, p.Width, p.Height)
-	return g.motion.Step(&g.thumbnail, func(block image.Rectangle) bool {
+	motion, _, ok = g.motion.Step(&g.thumbnail, func(block image.Rectangle) bool {
 		block = block.Inset(-1).Intersect(image.Rect(0, 0, p.Width, p.Height))
 		for y := block.Min.Y; y < block.Max.Y; y++ {
 			for x := block.Min.X; x < block.Max.X; x++ {
@@ -28,6 +28,7 @@ func (g *gauge) step(p *offline.Picture) (motion float64, ok bool) {
 		}
 		return false
 	})
+	return motion, ok
 }
 
 // What Sequence.Camera says.
