@@ -29,7 +29,8 @@ type AutomaticReport struct {
 	Counted      string      `json:"boxes"` // which these are
 	ByExtent     Figures     `json:"by_extent"`
 	ByMask       Figures     `json:"by_mask"`
-	ByteTrack    Figures     `json:"bytetrack"`    // plain ByteTrack on the same detections: the floor
+	ByteTrack    Figures     `json:"bytetrack"` // plain ByteTrack on the same detections: the floor
+	ByHeight     []Height    `json:"by_height"`
 	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
 	Lines        []Crossings `json:"lines,omitempty"`
 
@@ -64,6 +65,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 		r.report.Figures = r.report.ByMask
 	}
 	r.report.ByteTrack = Score(opt.Truth, PlainByteTrack(cmp.Or(auto.Marking.Track.Confirm, tracks.DefaultConfirm)).Follow(r.report.Detected, opt.First, opt.Last), opt.First, opt.Last)
+	r.report.ByHeight = byHeight(opt.Truth.against(r.report.Boxes, opt.First, opt.Last))
 	r.report.Lines = r.crossings.report()
 	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
 	return r.report, nil

@@ -25,6 +25,8 @@ type motFlags struct {
 	video, truth, frames, follow, mark, boxes, out, detections, ignore string
 	lines, classes                                                     []string
 	fps, minHeight                                                     float64
+	stride                                                             int
+	backwards                                                          bool
 	crossings                                                          bool
 }
 
@@ -41,7 +43,9 @@ func motCommand(std cli.Streams) *cobra.Command {
 			"--boxes says which boxes are scored: extent, the full ones by the objects' tracks, also\n" +
 			"while they are hidden, and of an object without a track its mask's; or mask, those of all\n" +
 			"masks. --json has the figures of both. Beside them are those of plain ByteTrack (2021) on\n" +
-			"the same detections.\n" +
+			"the same detections, and what is found by the height of boxes in pixels.\n" +
+			"--stride N shows every Nth frame alone, at its time, and --backwards all from the last to\n" +
+			"the first; frames count from 1 then.\n" +
 			"--line counts who crosses a line, by the feet of extents or masks as a camera does and\n" +
 			"by the true boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
@@ -69,6 +73,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +
 			"  segd eval mot --video MOT16-02/img1 --fps 30 --truth MOT16-02/gt/gt.txt --every 15\n" +
 			"  segd eval mot --video street.mp4 --truth gt.txt --classes car,truck,bus --min-height 48\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --stride 4 --backwards --every 3\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --line .5,0,.5,1 --line 0,.5,1,.5\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --crossings\n" +
@@ -87,6 +92,8 @@ func motCommand(std cli.Streams) *cobra.Command {
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes; not with --follow")
 	addMinHeight(cmd, &f.minHeight, "; not with --follow")
 	addIgnore(cmd, &f.ignore)
+	flags.IntVar(&f.stride, "stride", 1, "show only every so many-th frame")
+	flags.BoolVar(&f.backwards, "backwards", false, "show the last frame first; all are kept in memory")
 	flags.StringVar(&f.boxes, "boxes", mot.Extents.String(), "which boxes figures and --out are of: extent or mask")
 	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
 	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
@@ -136,6 +143,14 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	}
 	if opt.Truth, err = readTruth(f.truth, f.minHeight, f.ignore); err != nil {
 		return err
+	}
+	if f.stride < 1 {
+		return cli.Usage(fmt.Errorf("--stride %d; accepted: 1 or more", f.stride))
+	}
+	if f.stride > 1 || f.backwards {
+		if err := opt.Replay(f.stride, f.backwards); err != nil {
+			return err
+		}
 	}
 	// Better a fault now than after the last frame.
 	var out, detections *os.File
@@ -214,6 +229,14 @@ func refuseIdle(cmd *cobra.Command, follow, crossings bool) error {
 
 func printAutomatic(w io.Writer, r *mot.AutomaticReport) {
 	printFigures(w, row{r.Counted, r.Figures}, row{"plain ByteTrack", r.ByteTrack})
+	fmt.Fprintln(w, "\npixels tall\ttrue\trecall\tfalse")
+	for _, h := range r.ByHeight {
+		size := fmt.Sprintf("%g or more", h.From)
+		if h.To != nil {
+			size = fmt.Sprintf("%g to %g", h.From, *h.To)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", size, h.True, figure(h.Recall), h.False)
+	}
 	if len(r.Lines) > 0 {
 		fmt.Fprintln(w, "\nline\tcounted: a to b\tb to a\ttrue: a to b\tb to a")
 	}
