@@ -6,8 +6,8 @@ import (
 )
 
 // How a cut is recognised: of 3,956 pictures of 13 videos at 25 and 10 a second, standing cameras and moving ones, in
-// both directions of time, none has it, of 1,982 at half the rate 2; of cuts to another moment of the same video 92 %
-// have it, 86 % at half the rate.
+// both directions of time, none has it, of 1,982 at half the rate 3, where the camera turns fast; of cuts to another moment
+// of the same video 93 % have it.
 const (
 	// A block counts from this standard deviation of L on, and is matched where its normalised cross-correlation is
 	// cutAlike: light that changes leaves both as they are.
@@ -33,9 +33,9 @@ type CutDetector struct {
 	usual     float64
 }
 
-// Step takes the next picture's thumbnail, and tells whether the scene was cut before it. Within a second of the first
-// picture, of a cut and of a pause no cut is seen.
-func (c *CutDetector) Step(t *Thumbnail, at time.Duration) bool {
+// Step takes the next picture's thumbnail, and how far the picture was shifted by the camera, as CameraMotion says, and
+// tells whether the scene was cut before it. Within a second of the first picture, of a cut and of a pause no cut is seen.
+func (c *CutDetector) Step(t *Thumbnail, at time.Duration, shift [2]float64) bool {
 	c.last, c.now = c.now, c.last
 	c.now.shrink(t)
 	since := at - c.at
@@ -45,10 +45,11 @@ func (c *CutDetector) Step(t *Thumbnail, at time.Duration) bool {
 		c.keep()
 		return false
 	}
-	unmatched, blocks := c.now.unmatched(&c.last)
+	cell := 2 * float64(max(1, t.Cell))
+	unmatched, blocks := c.now.unmatched(&c.last, int(math.Round(-shift[0]/cell)), int(math.Round(-shift[1]/cell)))
 	share := float64(unmatched) / float64(max(blocks, 1))
 	if c.known == len(c.early) && unmatched >= cutBlocks && share >= cutRise*c.usual {
-		if than, _ := c.now.unmatched(&c.early[0]); float64(unmatched) >= cutShare*float64(than) {
+		if than, _ := c.now.unmatched(&c.early[0], 0, 0); float64(unmatched) >= cutShare*float64(than) {
 			c.known = 0
 			c.keep()
 			return true
@@ -75,11 +76,15 @@ func (c *CutDetector) keep() {
 	c.known++
 }
 
-// unmatched counts the blocks of f with texture, and those of them that are like no block of another within motionReach.
-func (f *field) unmatched(other *field) (unmatched, blocks int) {
-	var dx, dy int // where the last one was found: blocks move together
+// unmatched counts the blocks of f with texture that should be in another, so far right and down, and those of them that are
+// like none there: within motionReach of it, or where they are.
+func (f *field) unmatched(other *field, right, down int) (unmatched, blocks int) {
+	dx, dy := right, down // where the last one was found: blocks move together
 	for y := 0; y+motionBlock <= f.height; y += motionBlock {
 		for x := 0; x+motionBlock <= f.width; x += motionBlock {
+			if x+right < 0 || y+down < 0 || x+right+motionBlock > f.width || y+down+motionBlock > f.height {
+				continue
+			}
 			sum, squares := 0., 0.
 			for v := range motionBlock {
 				for _, l := range f.l[(y+v)*f.width+x:][:motionBlock] {
@@ -105,7 +110,7 @@ func (f *field) unmatched(other *field) (unmatched, blocks int) {
 			found := alike(0, 0) || alike(dx, dy)
 			for r := 1; r <= motionReach && !found; r++ {
 				for k := -r; k <= r && !found; k++ {
-					found = alike(k, -r) || alike(k, r) || alike(-r, k) || alike(r, k)
+					found = alike(right+k, down-r) || alike(right+k, down+r) || alike(right-r, down+k) || alike(right+r, down+k)
 				}
 			}
 			if !found {

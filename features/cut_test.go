@@ -41,7 +41,7 @@ func (s street) thumbnail() *Thumbnail {
 }
 
 // A cut is seen where it is, also if the camera is where it was and only who walks there is another; no other change is one:
-// things that move, a camera that pans, light that changes, a pause.
+// things that move, a camera that pans, or turns at once, light that changes, a pause.
 func TestCut(t *testing.T) {
 	const at, frames = 25, 35
 	then := func(change func(s *street, n int)) func(n int) street {
@@ -62,16 +62,20 @@ func TestCut(t *testing.T) {
 		"a flash":            {then(func(s *street, n int) { s.light = map[bool]float64{false: .6, true: 1}[n == at] }), 0, 0},
 		"a pause":            {then(func(s *street, n int) { s.n += map[bool]int{true: 40}[n >= at] }), 5 * time.Second, 0},
 		"others walk there":  {then(func(s *street, n int) { s.n += map[bool]int{true: 40}[n >= at] }), 0, at},
+		"the camera turns":   {then(func(s *street, n int) { s.x = 70 * max(0, n-at+1) }), 0, 0},
 		"another place":      {then(func(s *street, n int) { s.x = map[bool]int{true: 4000}[n >= at] }), 0, at},
 	} {
 		var c CutDetector
+		var m CameraMotion
 		seen := 0
 		for n := range frames {
 			now := time.Duration(n) * 100 * time.Millisecond
 			if n >= at {
 				now += tt.pause
 			}
-			if c.Step(tt.show(n).thumbnail(), now) {
+			picture := tt.show(n).thumbnail()
+			_, shift, _ := m.Step(picture, nil)
+			if c.Step(picture, now, shift) {
 				if seen != 0 {
 					t.Errorf("%s: another cut before frame %d", name, n)
 				}
@@ -91,6 +95,6 @@ func BenchmarkCutDetector(b *testing.B) {
 	}
 	var c CutDetector
 	for n := 0; b.Loop(); n++ {
-		c.Step(pictures[n%len(pictures)], time.Duration(n)*40*time.Millisecond)
+		c.Step(pictures[n%len(pictures)], time.Duration(n)*40*time.Millisecond, [2]float64{})
 	}
 }

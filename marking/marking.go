@@ -153,7 +153,8 @@ func (d *deciding) mark(id uint32, box image.Rectangle) {
 func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	d := &deciding{view: view{m, table}}
 	d.Annotation = &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
-	cut := m.cuts.Step(f.Thumbnail, f.Time)
+	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
+	cut := m.cuts.Step(f.Thumbnail, f.Time, shift)
 	if size := image.Pt(f.Width, f.Height); size != m.size {
 		if m.size != (image.Point{}) {
 			d.begin("the picture size changed")
@@ -163,7 +164,6 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 		d.begin("the scene was cut")
 	}
 	m.time = f.Time
-	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
 	m.moves += motionRate * (motion - m.moves)
 	var ended []track.Ended
 	m.now, ended = m.tracks.Step(m.frame(f, shift))

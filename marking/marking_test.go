@@ -26,7 +26,7 @@ type scene struct {
 
 	marked   bool             // people mark something
 	pan      int              // pixels that the camera moves a frame
-	shift    int              // pixels that it has moved at once
+	cut      bool             // another scene is shown
 	objects  []tracker.Object // of the last frame, with those that are dormant
 	begun    []uint32         // in the last frame
 	gone     []objects.Event  // likewise
@@ -61,7 +61,7 @@ func (s *scene) frame(found ...features.Detection) {
 	s.t.Helper()
 	bgr := make([]byte, 3*width*height)
 	for i := range width * height { // tiles of 16 pixels
-		if x, y := (i%width+s.pan*s.n+s.shift)/16, i/width/16; (x*7+y*13+x*y)%5 < 2 {
+		if x, y := (i%width+s.pan*s.n)/16, i/width/16; !s.cut && (x*7+y*13+x*y)%5 < 2 || s.cut && (x*x*3+y*y*y*11+x*y*y)%7 < 3 {
 			bgr[3*i], bgr[3*i+1], bgr[3*i+2] = 90, 90, 90
 		}
 	}

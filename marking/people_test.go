@@ -258,7 +258,7 @@ func TestCut(t *testing.T) {
 	if begun == nil {
 		t.Fatalf("objects %v; want one that began", s.objects)
 	}
-	s.shift = 5000
+	s.cut = true
 	s.frame(person(box(104)), person(box(404)))
 	for _, id := range []uint32{1, 2} {
 		if !slices.Contains(s.decision.Extents, tracker.Extent{ID: id}) {
