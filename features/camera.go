@@ -34,6 +34,7 @@ const StandingMotion = 0.002
 type CameraMotion struct {
 	last, now       field
 	lastAll, nowAll field // coarse
+	right, down     int   // how far the picture was shifted, in cells
 	moved           []float64
 	vectors         [][2]float64
 }
@@ -109,6 +110,7 @@ func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (moti
 	c.lastAll, c.nowAll = c.nowAll, c.lastAll
 	c.now.shrink(t)
 	c.nowAll.coarsen(&c.now)
+	c.right, c.down = 0, 0
 	if c.last.width != c.now.width || c.last.height != c.now.height {
 		return 0, shift, false
 	}
@@ -132,7 +134,9 @@ func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (moti
 		return 0, shift, false
 	}
 	slices.Sort(c.moved)
-	return c.moved[len(c.moved)/2], agreed(c.vectors, float64(cell)), true
+	shift = agreed(c.vectors, float64(cell))
+	c.right, c.down = int(math.Round(shift[0]/float64(cell))), int(math.Round(shift[1]/float64(cell)))
+	return c.moved[len(c.moved)/2], shift, true
 }
 
 // agreed is the median, right and down, of the most vectors that are within a distance of one of them; none if these are too

@@ -25,53 +25,49 @@ const (
 // A CutDetector tells where a stream's scene is cut: what is in a picture was not in the one before, as where another
 // camera is switched to, or a clip begins anew. One goroutine uses it.
 type CutDetector struct {
-	at        time.Duration
-	last, now field
-	early     [2]field // of cutLate ago and more, and what becomes that
-	earlyAt   [2]time.Duration
-	known     int // of these
-	usual     float64
+	at      time.Duration
+	early   [2]field // of cutLate ago and more, and what becomes that
+	earlyAt [2]time.Duration
+	known   int // of these
+	usual   float64
 }
 
-// Step takes the next picture's thumbnail, and how far the picture was shifted by the camera, as CameraMotion says, and
-// tells whether the scene was cut before it. Within a second of the first picture, of a cut and of a pause no cut is seen.
-func (c *CutDetector) Step(t *Thumbnail, at time.Duration, shift [2]float64) bool {
-	c.last, c.now = c.now, c.last
-	c.now.shrink(t)
+// Step tells whether the scene was cut before the picture that m has just measured, which was taken at a stream time.
+// Within a second of the first picture, of a cut and of a pause no cut is seen.
+func (c *CutDetector) Step(m *CameraMotion, at time.Duration) bool {
 	since := at - c.at
 	c.at = at
-	if c.last.width != c.now.width || c.last.height != c.now.height || since <= 0 || since > cutLate {
+	if m.last.width != m.now.width || m.last.height != m.now.height || since <= 0 || since > cutLate {
 		c.known = 0
-		c.keep()
+		c.keep(&m.now)
 		return false
 	}
-	cell := 2 * float64(max(1, t.Cell))
-	unmatched, blocks := c.now.unmatched(&c.last, int(math.Round(-shift[0]/cell)), int(math.Round(-shift[1]/cell)))
+	unmatched, blocks := m.now.unmatched(&m.last, -m.right, -m.down)
 	share := float64(unmatched) / float64(max(blocks, 1))
 	if c.known == len(c.early) && unmatched >= cutBlocks && share >= cutRise*c.usual {
-		if than, _ := c.now.unmatched(&c.early[0], 0, 0); float64(unmatched) >= cutShare*float64(than) {
+		if than, _ := m.now.unmatched(&c.early[0], 0, 0); float64(unmatched) >= cutShare*float64(than) {
 			c.known = 0
-			c.keep()
+			c.keep(&m.now)
 			return true
 		}
 	}
 	if at-c.earlyAt[c.known-1] >= cutLate {
-		c.keep()
+		c.keep(&m.now)
 	}
 	c.usual += (share - c.usual) * (1 - math.Exp(-since.Seconds()/cutLate.Seconds()))
 	return false
 }
 
-// keep makes the picture one of the early ones.
-func (c *CutDetector) keep() {
+// keep makes a picture one of the early ones.
+func (c *CutDetector) keep(picture *field) {
 	if c.known == len(c.early) {
 		c.early[0], c.early[1] = c.early[1], c.early[0]
 		c.earlyAt[0] = c.earlyAt[1]
 		c.known--
 	}
 	f := &c.early[c.known]
-	f.width, f.height = c.now.width, c.now.height
-	f.l = append(f.l[:0], c.now.l...)
+	f.width, f.height = picture.width, picture.height
+	f.l = append(f.l[:0], picture.l...)
 	c.earlyAt[c.known] = c.at
 	c.known++
 }

@@ -73,9 +73,8 @@ func TestCut(t *testing.T) {
 			if n >= at {
 				now += tt.pause
 			}
-			picture := tt.show(n).thumbnail()
-			_, shift, _ := m.Step(picture, nil)
-			if c.Step(picture, now, shift) {
+			m.Step(tt.show(n).thumbnail(), nil)
+			if c.Step(&m, now) {
 				if seen != 0 {
 					t.Errorf("%s: another cut before frame %d", name, n)
 				}
@@ -94,7 +93,9 @@ func BenchmarkCutDetector(b *testing.B) {
 		pictures = append(pictures, street{x: 3 * n, n: n, light: 1}.thumbnail())
 	}
 	var c CutDetector
+	var m CameraMotion
 	for n := 0; b.Loop(); n++ {
-		c.Step(pictures[n%len(pictures)], time.Duration(n)*40*time.Millisecond, [2]float64{})
+		m.Step(pictures[n%len(pictures)], nil)
+		c.Step(&m, time.Duration(n)*40*time.Millisecond)
 	}
 }

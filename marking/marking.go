@@ -154,7 +154,7 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	d := &deciding{view: view{m, table}}
 	d.Annotation = &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
 	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
-	cut := m.cuts.Step(f.Thumbnail, f.Time, shift)
+	cut := m.cuts.Step(&m.camera, f.Time)
 	if size := image.Pt(f.Width, f.Height); size != m.size {
 		if m.size != (image.Point{}) {
 			d.begin("the picture size changed")
