@@ -47,9 +47,10 @@ type MeetingMeans struct {
 	Right float64 `json:"right"`
 }
 
-// meetings are those of frames of a video with pictures of that size: each is a time for which the true boxes
-// of two persons overlap, with an IoU of meetIoU at least in a frame in which both are whole and as tall as somebody would
-// mark; meetStay later both are there and do not overlap. The one with the largest IoU of these frames is that of the mark.
+// meetings returns the meetings in the frames from first to last of a video with pictures of size s. A meeting is a run of
+// frames in which the true boxes of two persons overlap. In one of them at least, both boxes are whole, markHeight tall or
+// taller, and have an IoU of meetIoU or more; of these frames, the persons are marked in the one with the largest IoU.
+// meetStay frames after that one both are in the picture and their boxes do not overlap.
 func (t *Truth) meetings(first, last int, s size) (all []*Meeting) {
 	for i, a := range t.IDs() {
 		for _, b := range t.IDs()[i+1:] {
@@ -154,7 +155,8 @@ func (m *Meeting) begin(view *offline.View, opt *Options) (err error) {
 	return err
 }
 
-// show takes the next frame: a camera is watched before somebody marks something.
+// show has the meeting's tracker follow the next frame, also before the persons are marked: a camera runs before an object
+// is marked in it.
 func (m *Meeting) show(ctx context.Context, frame int, p *Picture, opt *Options) error {
 	var ann *annotation.Annotation
 	if frame == m.Marked {

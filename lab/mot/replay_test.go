@@ -59,7 +59,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Boxes count by how tall they are: true ones found and missed, and found ones that are on nobody.
+// byHeight counts, in each range of heights, the true boxes, those of them that were found, and the found boxes that
+// match no true box.
 func TestByHeight(t *testing.T) {
 	low, tall := Box{0, 0, 20, 30}, Box{100, 0, 40, 90}
 	got := byHeight([]frame{

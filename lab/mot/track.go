@@ -135,10 +135,7 @@ func group(c counts, tracks []track, looked []int, second int) Group {
 		g.PerObject = append(g.PerObject, o)
 		gone, strangers = gone+o.Gone, strangers+o.Strangers
 	}
-	if gone > 0 {
-		share := 1000 * float64(strangers) / float64(gone)
-		g.Strangers = &share
-	}
+	g.Strangers = share(1000*strangers, gone)
 	return g
 }
 

@@ -57,7 +57,12 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.B
 	for k := range order {
 		order[k] = k
 	}
-	foot := func(k int) float64 { return append(slices.Clone(ann.Objects[k].Box), 0, 0, 0, 0)[3] }
+	foot := func(k int) float64 {
+		if box := ann.Objects[k].Box; box != nil {
+			return box[3]
+		}
+		return 0
+	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(foot(j), foot(i)) }) // of boxes that overlap this one is in front
 	for _, k := range order {
 		o := objects[k]
