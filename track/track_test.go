@@ -127,6 +127,22 @@ func TestHiddenForAMomentKeepsItsID(t *testing.T) {
 	})
 }
 
+// What was walking when it was hidden, and stayed, is known again where the camera's turn has taken the place.
+func TestLostMovesWithThePicture(t *testing.T) {
+	k := tracker(t, Config{})
+	var last float64
+	play(k, 0, 2*second, 10, func(s float64) []Detection {
+		last = 300 + 200*s
+		return []Detection{seen(at(last, 300), .9, red...)}
+	}, nil)
+	play(k, 2*second, 5*second, 10, func(float64) []Detection { return nil }, nil)
+	found := []Detection{seen(at(last-500, 300), .9, red...)}
+	tracks, _ := k.Step(&Frame{Time: 5 * second, Width: 1000, Height: 500, Shift: [2]float64{-500, 0}, Found: found})
+	if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].Detected != 0 {
+		t.Errorf("%+v; want the track that was lost, found", tracks)
+	}
+}
+
 func TestPredictionEnds(t *testing.T) {
 	for _, c := range []Config{{}, {Predict: 1500 * time.Millisecond, Keep: 3 * second}} {
 		k := tracker(t, c)
