@@ -100,8 +100,8 @@ func (c *claims) run(ctx context.Context) {
 		case <-c.wake:
 		}
 		c.forget(time.Now())
-		if now := c.now(); len(now.Holds) > 0 && c.conn.IsConnected() {
-			c.say(now)
+		if len(c.now().Holds) > 0 && c.conn.IsConnected() {
+			c.say()
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (c *claims) take(cameras []string) error {
 // ask says what we want until claimTime is over or somebody objects.
 func (c *claims) ask() {
 	for range 2 {
-		c.say(c.now())
+		c.say()
 		select {
 		case <-c.refused:
 			return
@@ -174,12 +174,17 @@ func (c *claims) subscribe() error {
 	return nil
 }
 
-// say publishes a claim, for those to answer who have a camera of it too.
-func (c *claims) say(own claim) { c.send(&nats.Msg{Subject: c.subject, Reply: c.inbox}, own) }
+// say publishes our claim, for those to answer who have a camera of it too.
+func (c *claims) say() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.send(&nats.Msg{Subject: c.subject, Reply: c.inbox})
+}
 
-func (c *claims) send(msg *nats.Msg, own claim) {
+// send sends our claim. It needs mu, so that no claim of a camera leaves after the camera was given up.
+func (c *claims) send(msg *nats.Msg) {
 	var err error
-	if msg.Data, err = json.Marshal(own); err == nil {
+	if msg.Data, err = json.Marshal(c.own); err == nil {
 		msg.Header = nats.Header{headerContentType: {TypeJSON}}
 		err = c.conn.PublishMsg(msg)
 	}
@@ -194,18 +199,17 @@ func (c *claims) hear(msg *nats.Msg) {
 	if json.Unmarshal(msg.Data, &theirs) != nil || theirs.Instance == "" {
 		return // nobody's that we know
 	}
-	own, common := c.judge(theirs, time.Now())
-	if common && msg.Reply != "" && isRequest(msg.Reply, msg.Header) {
-		c.send(&nats.Msg{Subject: msg.Reply}, own)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.judge(theirs, time.Now()) && msg.Reply != "" && isRequest(msg.Reply, msg.Header) {
+		c.send(&nats.Msg{Subject: msg.Reply})
 	}
 }
 
-// judge notes what theirs means for our cameras, and tells whether we have one in common.
-func (c *claims) judge(theirs claim, now time.Time) (own claim, common bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// judge notes what theirs means for our cameras, and tells whether we have one in common. It needs mu.
+func (c *claims) judge(theirs claim, now time.Time) (common bool) {
 	if theirs.Instance == c.own.Instance {
-		return c.own, false
+		return false
 	}
 	for _, camera := range c.own.Wants {
 		if slices.Contains(theirs.Holds, camera) || (slices.Contains(theirs.Wants, camera) && theirs.Instance < c.own.Instance) {
@@ -221,8 +225,7 @@ func (c *claims) judge(theirs claim, now time.Time) (own claim, common bool) {
 	any := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 	}
-	common = any(theirs.Holds, c.own.Holds) || any(theirs.Holds, c.own.Wants) || any(theirs.Wants, c.own.Holds) || any(theirs.Wants, c.own.Wants)
-	return c.own, common
+	return any(theirs.Holds, c.own.Holds) || any(theirs.Holds, c.own.Wants) || any(theirs.Wants, c.own.Holds) || any(theirs.Wants, c.own.Wants)
 }
 
 // compare notes a duplicate that has come, has gone or is still there. It needs mu.
@@ -293,12 +296,11 @@ func (c *claims) end() {
 	c.mu.Lock()
 	subs, held := c.subs, len(c.own.Holds) > 0
 	c.own.Holds, c.subs = nil, nil
-	own := c.own
+	if held && c.conn.IsConnected() {
+		c.send(&nats.Msg{Subject: c.subject})
+	}
 	c.mu.Unlock()
 	for _, sub := range subs {
 		_ = sub.Unsubscribe() // a connection that is lost has none
-	}
-	if held && c.conn.IsConnected() {
-		c.send(&nats.Msg{Subject: c.subject}, own)
 	}
 }

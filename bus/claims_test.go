@@ -288,3 +288,52 @@ func TestStrangeClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Once a camera is given up, nothing says any more that it is held: another segd may ask for it.
+func TestGivenUpIsNotClaimed(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Duplicates: true})
+	eventually(t, "a connection", b.Connected)
+	if err := b.Serve(serving("gate", "yard")); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				b.claims.look()
+			}
+		}
+	})
+	nc := connect(t, urlOf(port))
+	for range 100 {
+		for _, names := range [][]string{{"gate", "yard"}, {"yard"}} {
+			if err := b.Cameras(names); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sub, err := nc.SubscribeSync(claimSubject("here"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // claims, one after another
+			msg, err := sub.NextMsg(patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(msg.Data), "gate") {
+				t.Errorf("without gate it says %s", msg.Data)
+			}
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	saying.Wait()
+}
