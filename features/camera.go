@@ -102,7 +102,7 @@ func (f *field) moved(before *field) (right, down int) {
 
 // Step takes the next picture's thumbnail. The results are how far the median of the picture's blocks has moved since the
 // picture before, as a share of its longer side, and the shift that most of them agree on, in pixels of the image, right and
-// down. Blocks that skip says are left out, in pixels of the image (nil: none). ok is false in the first picture, in one of
+// down; none where that is less than StandingMotion. Blocks that skip says are left out, in pixels of the image (nil: none). ok is false in the first picture, in one of
 // another size, and where hardly anything has texture.
 // Blocks are matched by the least squared difference and then by a step of Lucas and Kanade's (1981).
 func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (motion float64, shift [2]float64, ok bool) {
@@ -136,6 +136,9 @@ func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (moti
 	slices.Sort(c.moved)
 	shift = agreed(c.vectors, float64(cell))
 	c.right, c.down = int(math.Round(shift[0]/float64(cell))), int(math.Round(shift[1]/float64(cell)))
+	if math.Hypot(shift[0], shift[1]) < StandingMotion*float64(cell*max(c.now.width, c.now.height)) {
+		shift = [2]float64{}
+	}
 	return c.moved[len(c.moved)/2], shift, true
 }
 
