@@ -54,7 +54,7 @@ class Door:
     """Lets in by RFC 7616 with qop=auth; a nonce is good for two requests, each with a count of its own."""
 
     def __init__(self, algorithm):
-        self.algorithm, self.nonces, self.counts = algorithm, 0, []
+        self.algorithm, self.nonces, self.counts = algorithm, 0, {}  # by nonce
 
     def hash(self, *parts):
         new = hashlib.sha256 if self.algorithm.startswith("SHA-256") else hashlib.md5
@@ -69,10 +69,12 @@ class Door:
             if self.algorithm.endswith("-sess"):
                 key = self.hash(key, p["nonce"], p["cnonce"])
             right = p["response"] == self.hash(key, p["nonce"], p["nc"], p["cnonce"], p["qop"], self.hash(method, uri))
-        if right and p["uri"] == uri and p["nonce"] == str(self.nonces) and p["nc"] not in self.counts and len(self.counts) < 2:
-            self.counts.append(p["nc"])
+        counts = self.counts.get(p.get("nonce"))
+        if right and p["uri"] == uri and counts is not None and p["nc"] not in counts and len(counts) < 2:
+            counts.append(p["nc"])
             return None
-        self.nonces, self.counts = self.nonces + 1, []
+        self.nonces += 1
+        self.counts[str(self.nonces)] = []
         return f'Digest realm="odd", qop="auth", algorithm={self.algorithm}, nonce="{self.nonces}"' + (", stale=true" if right else "")
 
 
