@@ -310,6 +310,8 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 			}
 		}
 	})
+	defer saying.Wait()
+	defer close(stop)
 	nc := connect(t, urlOf(port))
 	for range 100 {
 		for _, names := range [][]string{{"gate", "yard"}, {"yard"}} {
@@ -334,6 +336,4 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	close(stop)
-	saying.Wait()
 }

@@ -102,8 +102,8 @@ func (f *field) moved(before *field) (right, down int) {
 
 // Step takes the next picture's thumbnail. The results are how far the median of the picture's blocks has moved since the
 // picture before, as a share of its longer side, and the shift that most of them agree on, in pixels of the image, right and
-// down; none where that is less than StandingMotion. Blocks that skip says are left out, in pixels of the image (nil: none). ok is false in the first picture, in one of
-// another size, and where hardly anything has texture.
+// down; 0 where that is less than StandingMotion. Blocks that skip says are left out, in pixels of the image (nil: none). ok is
+// false in the first picture, in one of another size, and where hardly anything has texture.
 // Blocks are matched by the least squared difference and then by a step of Lucas and Kanade's (1981).
 func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (motion float64, shift [2]float64, ok bool) {
 	c.last, c.now = c.now, c.last
