@@ -11,9 +11,10 @@ import "fmt"
 // are of, but the Lagrangian may rise by it.
 //
 // A window slides by its classifier W₀ = W₀' + M⁻¹Xᵀα, the last window's W₀' and what it
-// learned (M is the kernel's metric, see kernel.Linear). The next one has the Offset XW₀, and every sample in it, whether it stayed
-// or came, starts with Lambda 0 and Scores XW₀: consistent, with α = 0, whatever the
-// loss and whatever became of weights, labels and energies. Samples that leave leave
+// learned (M is the kernel's metric, see kernel.Linear). The next one has the Offset XW₀. Every sample in it may
+// start with Lambda 0 and Scores XW₀: consistent, with α = 0. Fewer iterations are left from this start: samples that stay keep
+// their Lambda; those that came have ρ(s − β), with s their Offset, β the loss' prox of it and ρ = 2ν/γ; and Scores are
+// XW₀ + Kα of α = −λ/2ν. Both are consistent whatever became of weights, labels and energies. Samples that leave leave
 // what they taught in W₀. The term ν⟨α, Kα⟩ is ν⟨W − W₀, M(W − W₀)⟩, but for the ridge, so each
 // window takes a proximal step from the last classifier: implicit online learning
 // (Kulis & Bartlett, ICML 2010).

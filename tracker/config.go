@@ -20,7 +20,7 @@ const (
 	Affinity               // labels propagated by similarity alone
 	Fixed                  // as Joint, but the classifier is re-estimated without the discrete step
 	Memoryless             // as Joint, but nothing is learnt from the windows before
-	Cold                   // as Joint, but a window's solve starts from zero
+	Cold                   // as Joint, but a window's solve starts from zero scores and α = λ = 0
 )
 
 var modeNames = [...]string{"joint", "affinity", "fixed", "memoryless", "cold"}
@@ -60,7 +60,7 @@ type Config struct {
 
 	Nu      float64       // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
 	Rho     float64       // ρ; 0 = 2ν/γ, from where on the Lagrangian cannot rise
-	MaxIter int           // DC-ADMM iterations a frame, at most; most frames take 3 to 5; 0 = 10
+	MaxIter int           // DC-ADMM iterations a frame, at most; most frames take 3 or 4; 0 = 10
 	Budget  time.Duration // solving time a frame; 0 = no limit but MaxIter
 
 	// Cores bounds what computes at once; nil: the solver uses as many goroutines as GOMAXPROCS.

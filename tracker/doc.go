@@ -11,8 +11,8 @@
 //     where frames were dropped in between. Votes of the latest frames count as far as
 //     what they are for has moved as the rest of its label has.
 //   - Classifier. A linear classifier and the window's labels are estimated
-//     together by DC-ADMM (package solver), from the last window's classifier, where
-//     the Lagrangian cannot rise. What left the window stays in it. It is for objects
+//     together by DC-ADMM (package solver), from the last window's α, λ, labels and
+//     classifier, where the Lagrangian cannot rise. What left the window stays in the classifier. It is for objects
 //     whose place no track's box tells in the frame, and for what people mark.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //

@@ -160,7 +160,7 @@ func (t *Tracker) check(a *annotation.Annotation, s *features.Scene) error {
 // observe moves every object's state on by f's labels, and finishes f: what of it later
 // frames look up is what is published.
 func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
-	labels := t.objects.labels()
+	labels, hidden := t.objects.labels(), false
 	f.Label(f.y, f.Marks.Free, labels)
 	res.Objects = make([]Object, 0, len(t.objects.all))
 	for k := range t.objects.all {
@@ -184,6 +184,7 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 			out.Score = o.Score(sight)
 		} else {
 			f.hide(l, labels)
+			hidden = true
 		}
 		if strokes {
 			o.Marked = sight.Score
@@ -191,7 +192,11 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		f.See(o.State == Visible, confident)
 		res.Objects = append(res.Objects, out)
 	}
-	f.Keep(f.y)
+	if s := &res.Solve; annotated || hidden || s.Iterations == 0 || s.Boxed > 0 || t.cfg.Mode == Fixed {
+		f.Keep(f.y)
+	} else {
+		f.Tell(f.y) // the next solve starts with the labels of this one
+	}
 	f.Finish(&f.Belief, f.Marks.Corrected, labels)
 }
 

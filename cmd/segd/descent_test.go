@@ -235,7 +235,7 @@ func TestSolverMetricsMove(t *testing.T) {
 	}
 	// Two stiff classifiers, which leave the labels of this clip something to find, and one
 	// that converges.
-	cameras := map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 600}, "dock": {}}
+	cameras := map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 5}, "dock": {}}
 	texts := scrapes(t, cameras)
 	seen := map[string][]string{} // values by series
 	for _, text := range texts {

@@ -21,6 +21,8 @@ type part struct {
 	filled  bool
 	graph   mrf.Potts
 	outward []float64 // R: the weights of its edges to superpixels that are not in the part
+	lambda  []float64 // R×labels: λ of the last solution that it was a part of
+	solved  uint64    // which one that was, of Window.solves; 0: none
 	idle    int       // solves since it was used
 }
 
@@ -58,7 +60,7 @@ func (f *Frame) part(objects []int32, labels int) (*part, error) {
 
 // reset makes c that part of f.
 func (c *part) reset(f *Frame, objects []int32, labels int) error {
-	c.objects, c.rows = append(c.objects[:0], objects...), c.rows[:0]
+	c.objects, c.rows, c.solved = append(c.objects[:0], objects...), c.rows[:0], 0
 	for len(f.local) < f.p.N {
 		f.local = append(f.local, -1)
 	}

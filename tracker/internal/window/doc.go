@@ -29,22 +29,34 @@
 //	  + Σ_e w_e [y_i ≠ y_j]               contrast-sensitive Potts within a frame (the paper's E)
 //	  + ∞ where an annotation rules a label out
 //
-// The weights ω, of mean 1 over all superpixels and labels of the frames, balance rare labels, count annotated frames more, and what
-// the affinity cannot place less, or small objects die of their ambiguous rims. Each object keeps its row of W and one of what
+// The weights ω, of mean 1 over all superpixels and labels of the frames, balance labels that are rare among those published, count
+// annotated frames more, and what the affinity cannot place less, or small objects die of their ambiguous rims. Each object keeps its row of W and one of what
 // is around it; in a component of several these are one, which begins with their mean.
 //
 // The metric M = (XᵀX + εI)/τ makes the regulariser ν/τ‖X(W − W₀)‖², but for ε: the classifier stays what it says of the
 // window's superpixels. K's eigenvalues are then between γ and γ + τ whatever the picture shows, and with over-relaxation near 2
-// DC-ADMM (package solver) converges in 3 to 5 iterations; with M = I it takes hundreds, and the five that there was time
+// DC-ADMM (package solver) converges in about 3 iterations; with M = I it takes hundreds, and the five that there was time
 // for gave a mean J no higher (docs/log/quality.md). δ > 0 settles the labels: a labelling is refused that gains less than what
 // the affinity says of one superpixel that it is sure of. A frame that defines an object has M = I and neither.
 //
-// The start is the last window's solution, W = W₀: α = λ = 0 and scores XW₀. These are of one α, so with ρ ≥ 2ν/γ the
-// Lagrangian cannot rise, from the first iteration on, whatever rows and weights have come and gone since. Rows that leave
-// stay in W through W₀. Regularising W − W₀ is a proximal step, as in implicit online
-// learning (Kulis and Bartlett, ICML 2010); shrinking W₀ as well costs .01 of mean J. To keep α and λ of the rows that stay,
-// with W₀ moved back so that W is the same, saves one iteration of four, ties the classifier to what it was six frames ago
-// instead of one, and costs .013 of mean J.
+// Regularising W − W₀ is a proximal step, as in implicit online learning (Kulis and Bartlett, ICML 2010); shrinking W₀ as well
+// costs .01 of mean J. Rows that leave stay in W through W₀.
+//
+// # The start
+//
+// DC-ADMM starts from what the last window ended with: labels y, and of each row that stays λ, to the bit, and α = −λ/2ν. At a
+// solution −λ is a subgradient of the row's loss, which changes little from a window to the next. A row that came has the λ that is
+// optimal where the classifier is W₀ and the label is the affinity's: with s = XW₀ and ρ = 2ν/γ, λ = ρ(s − prox(s)). Scores are
+// XW₀ + Kα, so the start is consistent (package solver), and with ρ ≥ 2ν/γ the Lagrangian cannot rise, from the first iteration on,
+// whatever rows and weights have come and gone since. W₀, K, ω and unaries do not depend on the start: it shortens the way to the
+// solution and does not change the problem.
+//
+// Moving W₀ back, so that W is at the start what the last window left, is another problem: it ties the classifier to what it was six
+// frames ago instead of one, and costs .013 of mean J (docs/log/quality.md).
+//
+// All rows are new where a component has other objects than in the last window, and after a frame that defines an object or a
+// restart. A frame that defines an object itself starts from nothing, α = λ = 0 and W₀ = 0: with M = I the rule's α is so far from the
+// solution there that 200 iterations do not reach it.
 //
 // # The last cut
 //

@@ -18,7 +18,8 @@ type Frame struct {
 	Marks  seed.Marks
 
 	p     *picture.Picture
-	y     []int32   // N labels
+	y     []int32   // N labels that the next solve starts with: the last solve's, if there was one
+	told  []int32   // N labels that the weights go by: those published, once there are some
 	doubt []float64 // N: how unsure the belief was when it was the newest frame; empty before
 	omega []float64 // N training weights
 
@@ -32,7 +33,7 @@ func (f *Frame) Reset(p *picture.Picture, labels int) {
 	f.p = p
 	f.Belief.Reset(p.N, labels)
 	f.Marks.Reset(p.N)
-	f.y, f.doubt = scratch.Zero(f.y, p.N), f.doubt[:0]
+	f.y, f.told, f.doubt = scratch.Zero(f.y, p.N), scratch.Zero(f.told, p.N), f.doubt[:0]
 	f.forgetParts()
 }
 
@@ -56,8 +57,14 @@ func (f *Frame) question(labels int) {
 	}
 }
 
-// Keep gives f the labels that it joins the next solve with.
-func (f *Frame) Keep(y []int32) { copy(f.y, y) }
+// Keep gives f the labels that the next solve starts with, and Tells them.
+func (f *Frame) Keep(y []int32) {
+	copy(f.y, y)
+	f.Tell(y)
+}
+
+// Tell gives f the labels that its weights go by.
+func (f *Frame) Tell(y []int32) { copy(f.told, y) }
 
 // Widen makes room for more labels and keeps what is known of the old ones.
 func (f *Frame) Widen(from, to int) {
@@ -68,6 +75,7 @@ func (f *Frame) Widen(from, to int) {
 func (f *Frame) Drop(label, labels int) {
 	f.Belief.Drop(label, labels)
 	labeling.Drop(f.y, int32(label))
+	labeling.Drop(f.told, int32(label))
 	f.Marks.Drop(int32(label))
 	f.forgetParts()
 }
@@ -75,5 +83,5 @@ func (f *Frame) Drop(label, labels int) {
 // Clone shares nothing with f but the picture.
 func (f *Frame) Clone() Frame {
 	f.p.Share()
-	return Frame{Belief: f.Belief.Clone(), Marks: f.Marks.Clone(), p: f.p, y: slices.Clone(f.y), doubt: slices.Clone(f.doubt)}
+	return Frame{Belief: f.Belief.Clone(), Marks: f.Marks.Clone(), p: f.p, y: slices.Clone(f.y), told: slices.Clone(f.told), doubt: slices.Clone(f.doubt)}
 }

@@ -14,7 +14,8 @@ type Report struct {
 	Estimated, Boxed int // objects that were estimated, and those that were not, as boxes say where they are
 
 	Iterations int
-	Start      float64 // Lagrangian of the last window's solution in this window; +Inf if an annotation rules its labels out
+	Carried    float64 // share of the rows that start with α and λ of the last window
+	Start      float64 // Lagrangian at the start; +Inf if an annotation rules its labels out
 	Lagrangian float64
 	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
@@ -39,6 +40,8 @@ type trace struct {
 	size         float64         // samples×labels
 	primal, dual float64         // squares, times that
 	samples      int             // times iterations
+	rows         int
+	carried      int // of the rows, that start with what the last window left
 }
 
 func (t *trace) reset() { *t = trace{rose: t.rose[:0], loose: t.loose[:0]} }
@@ -63,6 +66,7 @@ func (r *Report) sum(t *trace, res solver.Result, labels, samples int) {
 	size := float64(samples * labels)
 	t.size, t.primal, t.dual = t.size+size, t.primal+size*res.Last.Primal*res.Last.Primal, t.dual+size*res.Last.Dual*res.Last.Dual
 	t.samples += samples * res.Iterations
+	t.rows += samples
 	for i, l := range t.last {
 		t.lagrangian[i] += l
 	}
@@ -75,6 +79,7 @@ func (r *Report) finish(t *trace) {
 		r.Converged = false
 		return
 	}
+	r.Carried = float64(t.carried) / float64(t.rows)
 	r.Primal, r.Dual = math.Sqrt(t.primal/t.size), math.Sqrt(t.dual/t.size)
 	if size := math.Abs(r.Start); size > 0 && !math.IsInf(size, 1) {
 		r.Descent = (r.Start - r.Lagrangian) / size

@@ -24,7 +24,7 @@ type Config struct {
 
 	FixedLabels bool // the labels of the frames stay as they are: DC-ADMM without its discrete step
 	Memoryless  bool // nothing is learnt from the windows before: W₀ = 0
-	Cold        bool // the same problem, but DC-ADMM starts from zero scores and not from those of W₀
+	Cold        bool // the same problem, but DC-ADMM starts from zero scores, α = λ = 0
 }
 
 // fixed are graphs whose labels stay as they are.
@@ -85,6 +85,7 @@ type Window struct {
 	graphs  mrf.Disjoint
 	state   solver.State
 	own     []float64 // l×(d+1): its classifier
+	alpha   []float64 // n×l, at the start
 	step    []float64 // M⁻¹Xᵀα, by which that moves
 	q       []float64 // n×l
 	blocks  []*kernel.Block
@@ -96,7 +97,8 @@ type Window struct {
 	y       []int32   // of one frame
 	before  []int32
 
-	workers int // goroutines that the next solve may use; 0: GOMAXPROCS
+	solves  uint64 // windows that were solved; a part tells by it whether it was in the last one
+	workers int    // goroutines that the next solve may use; 0: GOMAXPROCS
 	report  Report
 	trace   trace
 	observe func(solver.Iteration) // trace.add
@@ -159,6 +161,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		ctx, cancel = context.WithTimeout(ctx, w.Budget)
 		defer cancel()
 	}
+	w.solves++
 	w.unlearn(f, labels)
 	w.split(f, labels, f.Belief.Boxed)
 	if len(w.ends) > 0 {
@@ -174,6 +177,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 				return Report{}, fmt.Errorf("window: %w", err)
 			}
 		}
+		if err := w.start(1+len(objects), nu, gamma, annotated); err != nil {
+			return Report{}, fmt.Errorf("window: %w", err)
+		}
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
 			Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
@@ -186,6 +192,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 			return Report{}, fmt.Errorf("window: %w", err)
 		}
 		w.scatter(frames, labels)
+		if !annotated { // in the next window its rows weigh something else
+			w.leave(1 + len(objects))
+		}
 		if res.Iterations > 0 {
 			if err := w.move(objects); err != nil {
 				return Report{}, err
@@ -265,8 +274,7 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 	}
 }
 
-// gather writes the problem of a component: kernel blocks, unaries and the graph; and its
-// start, the last classifier: α = 0, so λ = 0 and the scores are XW.
+// gather writes the problem of a component: kernel blocks, unaries and the graph; and the labels that it starts with.
 func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma float64) error {
 	own := 1 + len(objects)
 	w.parts, w.blocks, w.graphs = w.parts[:0], w.blocks[:0], w.graphs[:0]
@@ -301,12 +309,61 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 	if err := w.kernel.Scores(w.offset, w.own, own); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
+	return nil
+}
+
+// start sets where a component with own labels starts. Rows that the last window had too keep their λ. Others get the λ that is optimal
+// for W₀ and their labels: with s = XW₀ and ρ = 2ν/γ, β = prox(s) and λ = ρ(s − β). Scores are XW₀ + Kα of α = −λ/2ν, so the start is
+// consistent. Where the classifier starts from nothing, anew, α = λ = 0: without the metric, the α that is optimal at W₀ = 0 is far
+// from the solution.
+func (w *Window) start(own int, nu, gamma float64, anew bool) error {
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
+	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.offset))
 	if w.Cold {
 		clear(w.state.Scores)
 	}
-	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.unary))
+	if w.Cold || w.Memoryless || anew {
+		return nil
+	}
+	lambda, rho := w.state.Lambda, 2*nu/gamma
+	if err := (loss.Hinge{}).Prox(lambda, w.offset, w.omega, w.state.Y, own, rho); err != nil {
+		return err
+	}
+	for i, s := range w.offset {
+		lambda[i] = rho * (s - lambda[i])
+	}
+	from := 0
+	for _, c := range w.parts {
+		if c.solved > 0 && c.solved == w.solves-1 {
+			copy(lambda[from*own:], c.lambda)
+			w.trace.carried += len(c.rows)
+		}
+		from += len(c.rows)
+	}
+	w.alpha, w.step = scratch.Grow(w.alpha, len(lambda)), scratch.Grow(w.step, len(w.own))
+	if err := w.state.Alpha(w.alpha, nu); err != nil {
+		return err
+	}
+	if err := w.kernel.Weights(w.step, w.alpha, own); err != nil {
+		return err
+	}
+	if err := w.kernel.Scores(w.state.Scores, w.step, own); err != nil {
+		return err
+	}
+	for i, a := range w.alpha {
+		w.state.Scores[i] += w.offset[i] + gamma*a
+	}
 	return nil
+}
+
+// leave has every part keep its λ of the solution.
+func (w *Window) leave(own int) {
+	from := 0
+	for _, c := range w.parts {
+		to := from + len(c.rows)
+		c.lambda, c.solved = append(c.lambda[:0], w.state.Lambda[from*own:to*own]...), w.solves
+		from = to
+	}
 }
 
 // scatter takes each frame's labels of the solution.
@@ -322,12 +379,13 @@ func (w *Window) scatter(frames []*Frame, labels int) {
 // balance sets the training weights ω, of mean 1 over all superpixels of the frames: a rare label's samples count more
 // (by the power rarityPower of how rare it is), those that nobody marked less as the affinity
 // cannot place them, and all of an earlier annotated frame marked times. Not those of the
-// newest: of a box only what is outside is marked, which must not outweigh what is inside.
+// newest: of a box only what is outside is marked, which must not outweigh what is inside. Labels are counted as they were published:
+// where the solve's own labels set the weights, a superpixel that weighs more with one label than with the other changes it in every window.
 func (w *Window) balance(frames []*Frame, labels int) {
 	w.rarity = scratch.Zero(w.rarity, labels) // counts first
 	n := 0.0
 	for _, f := range frames {
-		for _, y := range f.y {
+		for _, y := range f.told {
 			w.rarity[y]++
 		}
 		n += float64(f.p.N)
@@ -350,7 +408,7 @@ func (w *Window) balance(frames []*Frame, labels int) {
 			if f.Marks.Free(i) {
 				omega *= 1 - (1-ambiguous)*f.doubt[i]
 			}
-			f.omega[i] = omega * w.rarity[f.y[i]]
+			f.omega[i] = omega * w.rarity[f.told[i]]
 			sum += f.omega[i]
 		}
 	}

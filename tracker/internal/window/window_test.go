@@ -1,6 +1,7 @@
 package window
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -122,6 +123,7 @@ func TestBalance(t *testing.T) {
 		}
 	}
 	frames[0].Marks.Fixed[7], frames[1].Marks.Fixed[8] = 0, 0
+	frames[0].y[5], frames[1].y[5] = 1, 1 // by a solve: weights go by what was published
 	w.balance(frames, labels)
 	count := [labels]float64{}
 	for _, l := range truth {
@@ -216,8 +218,8 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	}
 }
 
-// When the window slides, the classifier is the last window's, and the start is consistent: α = λ = 0, and scores that are the
-// classifier's. After the solve they are those of α = −λ/2ν, and so is the classifier.
+// When the window slides, W₀ is the last window's classifier, wherever the solve starts. After it scores are those of α = −λ/2ν, and so is
+// the classifier.
 func TestSlide(t *testing.T) {
 	frames, truth := made(t, 4)
 	w := Window{Config: tuned}
@@ -262,12 +264,106 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// Every window converges, and none does that is cut to one iteration: what comes has to be learnt.
+// A window starts with λ of the last one for the rows that stay, to the bit, and with the λ for those that came that the optimality
+// condition gives; that is consistent, and the problem is the same one: from zero the same solution takes more iterations.
+func TestWarmStart(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	var windows [2]Window
+	var iterations [2]int
+	for k := range windows {
+		frames, truth := made(t, 8)
+		w := &windows[k]
+		w.Config = tuned
+		w.Cold = k == 1
+		copy(frames[0].Marks.Fixed, truth)
+		for last := range 7 {
+			report, err := w.Estimate(t.Context(), frames[max(0, last-2):last+1], slices.Clone(truth), labels, last == 0, true)
+			if err != nil || !report.Converged {
+				t.Fatalf("frame %d: %+v (%v)", last, report, err)
+			}
+			if last > 0 {
+				iterations[k] += report.Iterations
+			}
+			if last < 2 && report.Carried != 0 {
+				t.Errorf("frame %d carries %g of its rows; want none after a frame that defines an object", last, report.Carried)
+			}
+		}
+		if w.Cold {
+			continue
+		}
+		left, n := slices.Clone(w.state.Lambda), labels*frames[0].p.N
+		report, err := w.Estimate(stopped, frames[5:], slices.Clone(truth), labels, false, true) // the state stays as it starts
+		if err != nil || report.Iterations != 0 {
+			t.Fatalf("%+v (%v)", report, err)
+		}
+		if report.Carried != 2./3 || !slices.Equal(w.state.Lambda[:2*n], left[n:]) {
+			t.Errorf("λ of the rows that stay are %g from what was left, and %g of the rows are said to; want 0, 2/3",
+				far(w.state.Lambda[:2*n], left[n:]), report.Carried)
+		}
+		optimal(t, w, 2*frames[0].p.N)
+		consistent(t, w)
+		// An object competes with it from now on: all rows are new.
+		for _, f := range frames {
+			f.Widen(labels, labels+1)
+			f.Belief.Q[3*50+2] = 0.5
+		}
+		report, err = w.Estimate(stopped, frames[5:], slices.Clone(truth), labels+1, false, true)
+		if err != nil || report.Carried != 0 {
+			t.Fatalf("another object competes: %+v (%v)", report, err)
+		}
+		optimal(t, w, 0)
+		consistent(t, w)
+	}
+	if iterations[0] >= iterations[1] {
+		t.Errorf("%d iterations from a warm start, %d from zero", iterations[0], iterations[1])
+	}
+	for i, v := range windows[1].weight {
+		if math.Abs(v-windows[0].weight[i]) > 0.01 {
+			t.Errorf("weight %d is %g from a warm start, %g from zero", i, windows[0].weight[i], v)
+		}
+	}
+}
+
+// optimal checks that λ of w's rows from one on is optimal where the classifier is W₀: −λ is a subgradient of the hinge at
+// β = XW₀ − λ/ρ.
+func optimal(t *testing.T, w *Window, from int) {
+	t.Helper()
+	own := w.problem.Labels
+	for i := from * own; i < len(w.state.Lambda); i++ {
+		l, omega, sign := w.state.Lambda[i], w.omega[i/own], 1.0 // of the loss max(0, 1 + sign·β)
+		if w.state.Y[i/own] == int32(i%own) {
+			sign = -1
+		}
+		inside := 1 + sign*(w.offset[i]-l*Gamma/(2*w.Nu))
+		if l *= sign; l < -1e-9 || l > omega+1e-9 || inside > 1e-9 && l < omega-1e-9 || inside < -1e-9 && l > 1e-9 {
+			t.Fatalf("λ of row %d, label %d, is %g·%g where the loss is %g and ω %g", i/own, i%own, sign, l, inside, omega)
+		}
+	}
+}
+
+// consistent checks that the scores of w's state are XW₀ + Kα of α = −λ/2ν.
+func consistent(t *testing.T, w *Window) {
+	t.Helper()
+	n, own := len(w.state.Lambda), w.problem.Labels
+	alpha, scores, step := make([]float64, n), make([]float64, n), make([]float64, len(w.own))
+	w.state.Alpha(alpha, w.Nu)
+	w.kernel.Weights(step, alpha, own)
+	w.kernel.Scores(scores, step, own)
+	for i, a := range alpha {
+		scores[i] += w.offset[i] + Gamma*a
+	}
+	if d := far(scores, w.state.Scores); d > 1e-9 {
+		t.Errorf("scores are %g from XW₀ + Kα", d)
+	}
+}
+
+// Every window converges, and none does that starts from zero and is cut to one iteration: what comes has to be learnt.
 func TestWindowsConverge(t *testing.T) {
 	for _, most := range []int{tuned.MaxIter, 1} {
 		frames, truth := made(t, 8)
 		w := Window{Config: tuned}
-		w.MaxIter = most
+		w.MaxIter, w.Cold = most, most == 1
 		copy(frames[0].Marks.Fixed, truth)
 		for k := range frames {
 			report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, k == 0, true)
@@ -405,11 +501,11 @@ func TestFrameLabels(t *testing.T) {
 	c.Widen(labels, 3)
 	c.Drop(1, 3)
 	for i := range truth {
-		if c.y[i] != 0 || !slices.Equal(c.Belief.Q[2*i:2*i+2], []float64{1, 0}) {
+		if c.y[i] != 0 || c.told[i] != 0 || !slices.Equal(c.Belief.Q[2*i:2*i+2], []float64{1, 0}) {
 			t.Fatalf("superpixel %d: label %d, belief %v", i, c.y[i], c.Belief.Q[2*i:2*i+2])
 		}
 	}
-	if !slices.Equal(f.y, truth) || f.Belief.Q[1] != 0.5 || c.p != f.p {
+	if !slices.Equal(f.y, truth) || !slices.Equal(f.told, truth) || f.Belief.Q[1] != 0.5 || c.p != f.p {
 		t.Error("a clone shares more than the picture")
 	}
 }
