@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,14 +31,6 @@ var stages = [...]string{"features", "track", "view", "affinity", "solve", "mask
 // String is the stage's label value.
 func (s Stage) String() string { return stages[s] }
 
-// traceLabels are the iterations' label values, from 1.
-var traceLabels = func() (labels [Traced]string) {
-	for i := range labels {
-		labels[i] = strconv.Itoa(i + 1)
-	}
-	return labels
-}()
-
 // End is why solving a window ended.
 type End int
 
@@ -60,6 +51,7 @@ type Solve struct {
 	End                                          End
 	Iterations, Guaranteed, Violations           int
 	Lagrangian, Descent, Primal, Dual, FlipRatio float64
+	Carried                                      float64 // share of its rows
 	// Trace is the Lagrangian after each of the first iterations; where there were
 	// fewer, the last one's.
 	Trace [Traced]float64
@@ -98,6 +90,8 @@ type Camera struct {
 	mu      sync.Mutex
 	removed bool
 	read    func() Status
+	last    Solve // of those with iterations
+	solved  time.Time
 }
 
 func newCamera(m *Metrics, name string) *Camera {
@@ -224,7 +218,7 @@ func (c *Camera) Labelled(solver, affinity int) {
 	c.byAffinity.Add(float64(max(affinity, 0)))
 }
 
-// Solve observes one window's solve. Without iterations only its end counts.
+// Solve observes one window's solve. Without iterations only its end counts. What the window came to is told for solveTold.
 func (c *Camera) Solve(s Solve) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,18 +229,9 @@ func (c *Camera) Solve(s Solve) {
 	c.guaranteed.Add(float64(max(s.Guaranteed, 0)))
 	c.violations.Add(float64(max(s.Violations, 0)))
 	c.windows[s.End].Inc()
-	if s.Iterations == 0 {
-		return // the time was up before there was anything to tell
+	if s.Iterations > 0 { // else the time was up before there was anything to tell
+		c.last, c.solved = s, time.Now()
 	}
-	v := &c.m.solver
-	v.lagrangian.WithLabelValues(c.name).Set(s.Lagrangian)
-	v.descent.WithLabelValues(c.name).Set(s.Descent)
-	v.primal.WithLabelValues(c.name).Set(s.Primal)
-	v.dual.WithLabelValues(c.name).Set(s.Dual)
-	for i, l := range s.Trace {
-		v.trace.WithLabelValues(c.name, traceLabels[i]).Set(l)
-	}
-	v.flips.WithLabelValues(c.name).Set(s.FlipRatio)
 }
 
 // ClockOffset sets the sender's clock minus ours.

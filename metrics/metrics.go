@@ -104,12 +104,6 @@ type solverVecs struct {
 	violations *prometheus.CounterVec
 	windows    *prometheus.CounterVec
 	labelled   *prometheus.CounterVec
-	trace      *prometheus.GaugeVec
-	dual       *prometheus.GaugeVec
-	lagrangian *prometheus.GaugeVec
-	descent    *prometheus.GaugeVec
-	primal     *prometheus.GaugeVec
-	flips      *prometheus.GaugeVec
 }
 
 // New registers segd's metrics, the Go runtime's and the process's with reg. It
@@ -188,23 +182,11 @@ func New(reg prometheus.Registerer) *Metrics {
 				"Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
 			labelled: counter("labelled_objects_total",
 				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).", labelCamera, labelBy),
-			trace: gauge("solver_iteration_lagrangian",
-				"Augmented Lagrangian of the last window after iterations 1 to 5; after its end, that at the end.", labelCamera, labelIter),
-			dual: gauge("solver_dual_residual",
-				"Dual residual at the end of the last window.", labelCamera),
-			lagrangian: gauge("solver_lagrangian",
-				"Augmented Lagrangian at the end of the last window.", labelCamera),
-			descent: gauge("solver_lagrangian_descent",
-				"How far the augmented Lagrangian fell in the last window from that of the solution before, relative to its size.", labelCamera),
-			primal: gauge("solver_primal_residual",
-				"Primal residual at the end of the last window.", labelCamera),
-			flips: gauge("label_flips_ratio",
-				"Share of the last window's superpixels whose label changed while it was solved, 0 to 1.", labelCamera),
 		},
 	}
 	m.commands = newCommandVecs(counter)
 	m.ofCameras = ofCameras
-	reg.MustRegister(m.status())
+	reg.MustRegister(m.status(), m.solves())
 	m.Build("", "")
 	registerRuntime(reg)
 	return m

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -239,7 +240,7 @@ func TestObservations(t *testing.T) {
 	c.Seen(.25, 640)
 	m.Camera("demo").Labelled(2, 7)
 	m.Camera("demo").Labelled(-1, 1)
-	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
+	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Descent: 0.5, Dual: 0.25, Carried: 0.75, Trace: [Traced]float64{9, 8, 7, 6, 5}})
 	compare(t, reg, `
 # HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
@@ -331,6 +332,12 @@ segd_solver_budget_seconds 0.05
 # HELP segd_solver_tolerance Primal and dual residual per score below which a window has converged.
 # TYPE segd_solver_tolerance gauge
 segd_solver_tolerance 0.001
+# HELP segd_solver_carried_ratio Share of the last window's rows whose alpha and lambda came from the window before, 0 to 1.
+# TYPE segd_solver_carried_ratio gauge
+segd_solver_carried_ratio{camera="demo"} 0.75
+# HELP segd_solver_lagrangian_descent How far the augmented Lagrangian fell in the last window from its warm start, relative to its size.
+# TYPE segd_solver_lagrangian_descent gauge
+segd_solver_lagrangian_descent{camera="demo"} 0.5
 # HELP segd_solver_dual_residual Dual residual at the end of the last window.
 # TYPE segd_solver_dual_residual gauge
 segd_solver_dual_residual{camera="demo"} 0.25
@@ -489,7 +496,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds", "segd_solver_tolerance",
 		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_events_limited_total", "segd_thumbnails_total", "segd_automatic_objects",
-		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
+		"segd_solver_dual_residual", "segd_solver_carried_ratio", "segd_solver_lagrangian_descent", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
@@ -497,6 +504,32 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_stream_viewers", "segd_stream_frames_encoded_total", "segd_stream_frames_dropped_total", "segd_stream_refused_total", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
+}
+
+// Gauges of a solve end where nothing is solved any more.
+func TestSolveGoesStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		c := New(reg).Camera("demo")
+		told := func(want int) {
+			t.Helper()
+			for name, each := range map[string]int{"segd_solver_carried_ratio": 1, "segd_solver_lagrangian_descent": 1, "segd_solver_iteration_lagrangian": Traced} {
+				if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want*each {
+					t.Errorf("%d series of %s (%v), want %d", n, name, err, want*each)
+				}
+			}
+		}
+		told(0)
+		c.Solve(Solve{End: OutOfTime})
+		told(0)
+		for range 2 {
+			c.Solve(Solve{Iterations: 3})
+			time.Sleep(solveTold)
+			told(1)
+			time.Sleep(time.Second)
+			told(0)
+		}
+	})
 }
 
 // histogramOf returns the count and sum of a camera's histogram and the bounds

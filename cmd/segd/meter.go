@@ -91,7 +91,7 @@ func (m meter) Solved(s tracker.Solve) {
 	m.Solve(metrics.Solve{
 		End: end, Iterations: s.Iterations, Guaranteed: s.Guaranteed, Violations: s.Violations,
 		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Dual: s.Dual,
-		FlipRatio: s.FlipRatio, Trace: s.Trace,
+		Carried: s.Carried, FlipRatio: s.FlipRatio, Trace: s.Trace,
 	})
 }
 

@@ -10,7 +10,7 @@ func solver() *dashboard.DashboardBuilder {
 		iterations = append(iterations, query{`segd_solver_iteration_lagrangian{camera="$camera",iteration="` + n + `"}`, n})
 	}
 	return newDashboard("segd-solver", "segd / solver",
-		"How the optimisation of one camera does. A window is the last frames, solved together for every new one. Gauges are of the window that was newest at the scrape.").
+		"How the optimisation of one camera does. A window is the last frames, solved together for every new one. Gauges are of the window that was newest at the scrape; where none was solved for a minute, they end.").
 		WithVariable(cameraVariable(false)).
 		WithPanel(number("Windows", "Windows solved.", unitPerSecond,
 			query{`sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "windows"}, neutral...)).
@@ -33,18 +33,20 @@ func solver() *dashboard.DashboardBuilder {
 			query{`segd_solver_lagrangian{camera="$camera"}`, "end"})).
 		WithPanel(bars(half, "By iteration", "Augmented Lagrangian after the newest window's iterations, the first one's on the left. With one ρ for all of them and descent guaranteed, no bar is higher than the one before it.", unitNone,
 			iterations...)).
-		WithPanel(lines(half, "Relative descent", "By how much of itself the Lagrangian fell in the newest window, from where the solution of the window before is in this one: what was learnt from the newest frame. Below 0 it rose.", unitShare,
+		WithPanel(lines(half, "Relative descent", "By how much of itself the Lagrangian fell in the newest window, from its warm start, the α, λ, labels and classifier of the window before: what was learnt from the newest frame. Below 0 it rose.", unitShare,
 			query{`segd_solver_lagrangian_descent{camera="$camera"}`, "descent"})).
 		WithPanel(lines(half, "Violations and the guarantee", "Iterations over which the Lagrangian rose, and iterations over which nothing guaranteed that it does not. More of the first than of the second: the guarantee was broken.", unitPerSecond,
 			query{`rate(segd_solver_descent_violations_total{camera="$camera"}[$__rate_interval])`, "violations"},
 			query{`rate(segd_solver_iterations_sum{camera="$camera"}[$__rate_interval]) - rate(segd_solver_guaranteed_iterations_total{camera="$camera"}[$__rate_interval])`, "without guarantee"})).
 		WithRow(row("Convergence")).
-		WithPanel(logarithmic(lines(half, "Residuals", "‖O + Kα − β‖ and ρ‖K(α⁺ − α)‖ at the end of the newest window, per score. Converged: both are below the tolerance.", unitNone,
+		WithPanel(logarithmic(lines(third, "Residuals", "‖O + Kα − β‖ and ρ‖K(α⁺ − α)‖ at the end of the newest window, per score. Converged: both are below the tolerance.", unitNone,
 			query{`segd_solver_primal_residual{camera="$camera"}`, "primal"},
 			query{`segd_solver_dual_residual{camera="$camera"}`, "dual"},
 			query{`max(segd_solver_tolerance)`, "tolerance"}))).
-		WithPanel(lines(half, "Label flips by window", "Superpixels of the newest window whose label changed, per iteration.", unitShare,
+		WithPanel(lines(third, "Label flips by window", "Superpixels of the newest window whose label changed, per iteration.", unitShare,
 			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"})).
+		WithPanel(lines(third, "Carried", "Share of the newest window's rows, which are superpixels of its frames, whose α and λ came from the window before. The others are new, or of objects that began or ceased to compete, or the window before defined an object.", unitShare,
+			query{`segd_solver_carried_ratio{camera="$camera"}`, "carried"})).
 		WithRow(row("Iterations and time")).
 		WithPanel(buckets(half, "Iterations", "Windows by their ADMM iterations.", unitNone,
 			`sum by (le) (increase(segd_solver_iterations_bucket{camera="$camera"}[$__rate_interval]))`)).
