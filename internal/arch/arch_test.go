@@ -170,6 +170,7 @@ var plan = map[string]room{
 	"lab/davis":                  {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "lab/internal/offline", "internal/resident", "marking", "mask", "tracker"}, tests: []string{"lab/internal/clip/cliptest"}},
 	"lab/moons":                  {internal: []string{"lab/internal/stats", "lab/lp", "solver", "lab/baseline", "lab/clique", "lab/gaussian", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
 	"lab/mot":                    {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "internal/assignment", "lab/internal/offline", "marking", "privacy", "track", "tracker", "zones"}, tests: []string{"mask"}},
+	"lab/foreground":             {internal: []string{"features", "lab/internal/clip", "lab/internal/offline", "marking", "tracker"}, tests: []string{"mask"}},
 	"lab/scribbles":              {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "lab/internal/offline", "mask", "lab/baseline", "solver/mrf", "tracker"}, tests: []string{"features/dnn", "lab/internal/clip/cliptest"}},
 	"lab/soak":                   {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "lab/internal/offline", "internal/resident", "marking", "mask", "objects", "tracker"}, tests: []string{"lab/internal/clip/cliptest", "track"}},
 	"lab/ssl":                    {internal: []string{"internal/resident", "lab/internal/npy", "lab/internal/stats", "solver", "lab/baseline", "lab/clique", "lab/gaussian", "solver/kernel", "lab/loss"}, modules: []string{xsync}, tests: []string{"lab/internal/npy/npytest"}},
@@ -183,7 +184,7 @@ var plan = map[string]room{
 	"lab/cmd/cutpersons":         {internal: []string{"demo", "features", "features/dnn", "internal/measure/crowd", "lab/internal/offline", "marking", "tracker"}},
 	"lab/cmd/moonsplot":          {internal: []string{"lab/moons"}, modules: []string{"gonum.org/v1/plot"}},
 	"lab/cmd/peers":              {internal: []string{"features", "features/dnn", "internal/assignment", "lab/davis", "lab/mot", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
-	"lab/cmd/segd-lab":           {internal: []string{"annotation", "config", "features", "features/dnn", "internal/cli", "internal/configured", "internal/draw", "lab/internal/offline", "internal/record", "lab/davis", "lab/moons", "lab/mot", "lab/scribbles", "lab/soak", "lab/ssl", "marking", "mask", "privacy", "track", "tracker", "zones"}, modules: []string{cobra}, tests: []string{"ingest/codec", "internal/cli/clitest"}},
+	"lab/cmd/segd-lab":           {internal: []string{"annotation", "config", "features", "features/dnn", "internal/cli", "internal/configured", "internal/draw", "lab/internal/offline", "internal/record", "lab/davis", "lab/foreground", "lab/moons", "lab/mot", "lab/scribbles", "lab/soak", "lab/ssl", "marking", "mask", "privacy", "track", "tracker", "zones"}, modules: []string{cobra}, tests: []string{"ingest/codec", "internal/cli/clitest"}},
 
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":     {without: numbersOnly},

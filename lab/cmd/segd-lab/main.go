@@ -28,7 +28,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // segd completion's scripts ask segd, which asks this
 	cli.Prepare(root, std)
-	root.AddCommand(davisCommand(std), ablationCommand(std), scribblesCommand(std), motCommand(std), privacyCommand(std), soakCommand(std), moonsCommand(std), sslCommand(std))
+	root.AddCommand(davisCommand(std), ablationCommand(std), scribblesCommand(std), foregroundCommand(std), motCommand(std), privacyCommand(std), soakCommand(std), moonsCommand(std), sslCommand(std))
 	return root
 }
 
