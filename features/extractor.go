@@ -234,6 +234,7 @@ func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 		*dst = Scene{Seq: dst.Seq}
 	}
 	dst.Width, dst.Height = width, height
+	dst.masker, _ = e.model.(Masker)
 	dst.N, dst.Patches, dst.Coarse, dst.Light = 0, dst.Patches[:0], dst.Coarse[:0], Light{levels: dst.Light.levels[:0]}
 	dst.Area, dst.Lab, dst.Centroid, dst.Edges = dst.Area[:0], dst.Lab[:0], dst.Centroid[:0], dst.Edges[:0]
 	dst.Found, dst.Looked = dst.Found[:0], dst.Looked[:0]
@@ -285,6 +286,7 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 type patchWork struct {
 	stats  regionStats
 	coarse []Map // what the model sees of it smaller
+	inside Map   // likewise
 }
 
 // segment cuts the image into dst's superpixels while the model looks at it, and
@@ -311,7 +313,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	}
 	dst.Patches = dst.Patches[:len(e.crops)]
 	for k := range dst.Patches {
-		dst.Patches[k].Maps = dst.Patches[k].Maps[:0]
+		dst.Patches[k].Maps, dst.Patches[k].Inside.Data = dst.Patches[k].Maps[:0], dst.Patches[k].Inside.Data[:0]
 	}
 	e.large = plan.Large.Intersect(all)
 	e.modelErr = nil
@@ -444,11 +446,11 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 			view.Rectangle = image.Rectangle{}
 		}
 		p := &dst.Patches[k]
-		sight, err := e.model.Features(Sight{p.Maps[:0], e.found[:0]}, bgr, width, height, view)
+		sight, err := e.model.Features(Sight{Maps: p.Maps[:0], Found: e.found[:0], Inside: p.Inside}, bgr, width, height, view)
 		if err != nil {
 			return err
 		}
-		p.Maps, e.found = sight.Maps, sight.Found
+		p.Maps, p.Inside, e.found = sight.Maps, sight.Inside, sight.Found
 		if scale == 1 {
 			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
 		}
@@ -490,6 +492,7 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 		e.swapMaps(dst)
 		for k := range dst.Patches {
 			releaseMaps(e.patches[k].coarse)
+			release(&e.patches[k].inside.Data)
 		}
 	}()
 	for k := range coarser {
@@ -510,6 +513,7 @@ func (e *Extractor) swapMaps(dst *Scene) {
 	for k := range dst.Patches {
 		p, w := &dst.Patches[k], &e.patches[k]
 		p.Maps, w.coarse = w.coarse, p.Maps
+		p.Inside, w.inside = w.inside, p.Inside
 	}
 }
 

@@ -63,6 +63,8 @@ type Scene struct {
 	// Looked are these parts, the crops of the plan with what is round them: all of the image alone if
 	// that is one of them. What lies elsewhere nobody looked for.
 	Looked []image.Rectangle
+
+	masker Masker // nil: none made it
 }
 
 // A Patch is a part of an image that is seen, and how.
@@ -87,6 +89,8 @@ type Patch struct {
 	Pixels []int16
 	// Maps are what the model saw of the patch and round it, in the model's order.
 	Maps []Map
+	// Inside is what a Masker sees of it beside Maps.
+	Inside Map
 }
 
 // Release gives what takes most of s's memory to whoever makes scenes next, of any camera. Nobody may use s any more until
@@ -98,6 +102,7 @@ func (s *Scene) Release() {
 		release(&p.Labels)
 		release(&p.Pixels)
 		releaseMaps(p.Maps)
+		release(&p.Inside.Data)
 	}
 	release(&s.X)
 	for k := range s.Coarse[:cap(s.Coarse)] {
@@ -190,6 +195,8 @@ type Sight struct {
 	// more, the best first; nothing if it knows none. What a border of the view cuts, unless it is
 	// one of the image, is left out.
 	Found []Detection
+	// Inside is what a Masker wants back; without Data where a model is none.
+	Inside Map
 }
 
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.

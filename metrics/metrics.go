@@ -181,7 +181,7 @@ func New(reg prometheus.Registerer) *Metrics {
 			windows: counter("solver_windows_total",
 				"Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
 			labelled: counter("labelled_objects_total",
-				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).", labelCamera, labelBy),
+				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).", labelCamera, labelBy),
 		},
 	}
 	m.commands = newCommandVecs(counter)

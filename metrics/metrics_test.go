@@ -322,7 +322,7 @@ segd_thumbnails_total{camera="demo",outcome="removed"} 4
 # HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
 # TYPE segd_automatic_objects gauge
 segd_automatic_objects{camera="demo"} 7
-# HELP segd_labelled_objects_total Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).
+# HELP segd_labelled_objects_total Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).
 # TYPE segd_labelled_objects_total counter
 segd_labelled_objects_total{by="affinity",camera="demo"} 8
 segd_labelled_objects_total{by="solver",camera="demo"} 2

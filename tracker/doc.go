@@ -12,8 +12,7 @@
 //     what they are for has moved as the rest of its label has.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), from the last window's α, λ, labels and
-//     classifier, where the Lagrangian cannot rise. What left the window stays in the classifier. It is for objects
-//     whose place no track's box tells in the frame, and for what people mark.
+//     classifier, where the Lagrangian cannot rise. What left the window stays in the classifier.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
 // A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but
@@ -26,7 +25,8 @@
 //
 // An object may have a track: somebody else says, picture by picture, where all of it is ([Extent]). What is in its box,
 // which boxes with a lower foot cover in part, is likelier to be it, and what is outside less likely: as so many votes
-// among those of the affinity. A box that was not detected in the very scene says nothing of the pixels. It is in sight where it has any
+// among those of the affinity. A mask head, where the model has one, says which of the box it is: its log odds are added to
+// the box's. A box that was not detected in the very scene says nothing of the pixels. It is in sight where it has any
 // superpixel; nothing of what follows is for it.
 //
 // An object without one that is out of sight is looked for by its looks in the annotated frames and a few

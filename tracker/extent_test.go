@@ -167,9 +167,8 @@ func TestTrackLost(t *testing.T) {
 	}
 }
 
-// The classifier is estimated where an object has no box, and where a person marks it whatever has one; what is marked by
-// itself has its box.
-func TestEstimatedWithoutBox(t *testing.T) {
+// What is in sight is estimated in every frame, whatever says where it is.
+func TestAllAreEstimated(t *testing.T) {
 	tr := newTracker(t, Config{})
 	ball := disc{30, 40, 12, red}
 	_, truth := draw(0, ball)
@@ -178,15 +177,14 @@ func TestEstimatedWithoutBox(t *testing.T) {
 	for i, c := range []struct {
 		extents           []Extent
 		marked, automatic bool
-		estimated         int
 	}{
-		{extents: tracked, marked: true, estimated: 1},
+		{extents: tracked, marked: true},
 		{extents: tracked},
 		{extents: tracked, marked: true, automatic: true},
-		{extents: predicted, estimated: 1},
-		{estimated: 1},
+		{extents: predicted},
+		{},
 		{extents: tracked},
-		{extents: tracked, marked: true, estimated: 1},
+		{extents: tracked, marked: true},
 	} {
 		var a *annotation.Annotation
 		if c.marked {
@@ -198,8 +196,8 @@ func TestEstimatedWithoutBox(t *testing.T) {
 			}}
 		}
 		res, _ := filmed(t, tr, uint64(i), a, c.extents, ball)
-		if got := res.Solve; got.Estimated != c.estimated || got.Boxed != 1-c.estimated || (got.Iterations > 0) != (c.estimated > 0) {
-			t.Errorf("frame %d: %d estimated, %d not, %d iterations; want %d estimated", i, got.Estimated, got.Boxed, got.Iterations, c.estimated)
+		if got := res.Solve; got.Estimated != 1 || got.Iterations == 0 {
+			t.Errorf("frame %d: %d estimated in %d iterations; want 1", i, got.Estimated, got.Iterations)
 		}
 		if res.Objects[0].State != Visible {
 			t.Errorf("frame %d: it is %v", i, res.Objects[0].State)

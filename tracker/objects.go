@@ -26,6 +26,7 @@ type object struct {
 	box                   image.Rectangle // of the last mask
 	extent                image.Rectangle // by its track, lately
 	detected              image.Rectangle // in the newest scene; empty: it was not
+	inside                []float32       // in the newest scene: log odds of each superpixel to be the thing in detected; or none
 	misfit                float64         // of its last mask's box and the extent then, 0…1
 	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
 	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
@@ -56,7 +57,7 @@ func (o *objects) views() []propagation.Object {
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, propagation.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
 		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
-			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.detected, at.misfit
+			o.viewsOf[k].Extent, o.viewsOf[k].Misfit, o.viewsOf[k].Inside = at.detected, at.misfit, at.inside
 		}
 		o.viewsOf[k].TrackLost = !o.all[k].Tracked && !o.all[k].extent.Empty()
 	}
@@ -67,7 +68,7 @@ func (o *objects) views() []propagation.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection, c.all[k].Tracked = propagation.Detection{}, false
+		c.all[k].Detection, c.all[k].Tracked, c.all[k].inside = propagation.Detection{}, false, nil
 	}
 	return c
 }
@@ -95,6 +96,21 @@ func (o *objects) track(extents []Extent, lostAfter int) {
 		}
 		at.extent, at.detected = to, extents[i].Detected
 	}
+}
+
+// see has a mask head tell the objects with a track from what else is in their boxes.
+func (o *objects) see(s *features.Scene) error {
+	for k := range o.all {
+		at := &o.all[k]
+		at.inside = at.inside[:0]
+		if b := at.detected; at.Tracked && !b.Empty() {
+			var err error
+			if at.inside, err = s.Inside(at.inside, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); err != nil {
+				return fmt.Errorf("tracker: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // accept checks the annotation, if there is one, against the scene and makes room for
@@ -130,6 +146,13 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		marked[k] = seed.Object{Label: i + 1, Defined: a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))}
 		if marked[k].Defined {
 			t.objects.all[i] = fresh
+		}
+	}
+	for k, o := range a.Objects {
+		if b := o.Box; b != nil {
+			if marked[k].Inside, err = s.Inside(nil, [4]float64(b)); err != nil {
+				return nil, fmt.Errorf("tracker: %w", err)
+			}
 		}
 	}
 	if labels := t.objects.labels(); labels != before {
@@ -192,7 +215,7 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		f.See(o.State == Visible, confident)
 		res.Objects = append(res.Objects, out)
 	}
-	if s := &res.Solve; annotated || hidden || s.Iterations == 0 || s.Boxed > 0 || t.cfg.Mode == Fixed {
+	if s := &res.Solve; annotated || hidden || s.Iterations == 0 || t.cfg.Mode == Fixed {
 		f.Keep(f.y)
 	} else {
 		f.Tell(f.y) // the next solve starts with the labels of this one

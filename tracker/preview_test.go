@@ -216,7 +216,7 @@ func TestCloneIsWhole(t *testing.T) {
 	tr := newTracker(t, Config{})
 	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
 	f := tr.frames.anchors[0]
-	f.Corrected, f.Marks.Corrected, f.Belief.Shown, f.Belief.Boxed = []bool{true}, []bool{true}, []float64{1}, []bool{true}
+	f.Corrected, f.Marks.Corrected, f.Belief.Shown = []bool{true}, []bool{true}, []float64{1}
 	c := f.clone()
 	var compare func(at string, a, b reflect.Value)
 	compare = func(at string, a, b reflect.Value) {

@@ -127,6 +127,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		f := t.load(s)
 		start := time.Now()
+		if err := t.objects.see(s); err != nil {
+			return nil, err
+		}
 		t.expect(f)
 		res.Solve.AffinityTime = time.Since(start)
 		if err := t.label(ctx, f, ann, marked, res); err != nil {
@@ -227,10 +230,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		return err
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
-	if !ann.Automatic {
-		t.affinity.Unbox(&f.Belief) // an outline says more than a box
-	}
-	if f.recalled { // its objects may be anywhere by now: all that is around them there is to be told from them
+	if f.recalled {      // its objects may be anywhere by now: all that is around them there is to be told from them
 		f.Belief.Near = f.Belief.Near[:0]
 	} else {
 		t.affinity.Mark(&f.Belief, f.Picture, t.objects.views())

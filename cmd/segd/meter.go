@@ -77,7 +77,7 @@ func (m meter) Solved(s tracker.Solve) {
 		m.Stage(metrics.StageSolve, s.SolveTime)
 		m.Stage(metrics.StageMask, s.MaskTime)
 	}
-	m.Labelled(s.Estimated, s.Boxed)
+	m.Labelled(s.Estimated, s.Unlearnt)
 	if s.Iterations == 0 && !s.OutOfTime {
 		return // none is in sight to learn from
 	}

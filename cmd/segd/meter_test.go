@@ -98,7 +98,7 @@ func TestMeterOfStatus(t *testing.T) {
 // Objects are counted by what labels them, also where no window is solved.
 func TestMeterOfSolves(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	meter{metrics.New(registry).Camera("gate")}.Solved(tracker.Solve{Report: tracker.Report{Boxed: 7, Estimated: 2}})
+	meter{metrics.New(registry).Camera("gate")}.Solved(tracker.Solve{Report: tracker.Report{Unlearnt: 7, Estimated: 2}})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

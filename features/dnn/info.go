@@ -60,6 +60,8 @@ type Info struct {
 	// Milliseconds is how long one frame took when the model was probed, the second
 	// of two.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
+
+	inside string // the output that is the mask head's alone
 }
 
 // Channels is how many features the taps have together.
@@ -100,6 +102,14 @@ func (i *Info) layer(name string) *Layer {
 				return &i.Layers[k]
 			}
 		}
+	}
+	return nil
+}
+
+// output is the layer with that name if nothing else reads it; nil: there is none.
+func (i *Info) output(name string) *Layer {
+	if l := i.layer(name); name != "" && l != nil && l.Output {
+		return l
 	}
 	return nil
 }
@@ -154,10 +164,11 @@ func (i *Info) heads() (heads []Layer, of layout) {
 // defaults chooses taps as Info documents.
 func (i *Info) defaults() ([]Layer, error) {
 	heads, _ := i.heads()
+	inside := i.output(i.inside)
 	var outputs []Layer
-	for _, l := range i.Layers {
+	for k, l := range i.Layers {
 		head := slices.ContainsFunc(heads, func(h Layer) bool { return h.Name == l.Name })
-		if s := i.stride(&l); l.Output && !head && s > 0 && s <= sizeStep {
+		if s := i.stride(&l); l.Output && !head && &i.Layers[k] != inside && s > 0 && s <= sizeStep {
 			outputs = append(outputs, l)
 		}
 	}

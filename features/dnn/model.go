@@ -27,8 +27,9 @@ var embedded []byte
 // implements features.Model. Any goroutine may use it, several at once; cameras may share it.
 type Model struct {
 	runner
-	info  Info
-	heads layout // behind the taps; without strides there are none
+	info   Info
+	heads  layout      // behind the taps; without strides there are none
+	inside *insideHead // behind the heads; nil: it has none
 }
 
 // source is a model file that has been read and looked at, but not by an engine.
@@ -181,6 +182,9 @@ func (m *Model) describe() (err error) {
 	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
 		return err
 	}
+	if m.src.graph != nil && m.src.graph.inside != "" {
+		m.info.inside = insideOutput
+	}
 	if m.info.Taps, err = m.info.choose(m.opt.Taps); err != nil {
 		return err
 	}
@@ -193,8 +197,16 @@ func (m *Model) describe() (err error) {
 		m.info.Classes = coco.Names()
 	}
 	m.heads = of
+	if err := m.openInside(); err != nil {
+		return err
+	}
 	if err := m.choose(); err != nil {
 		return err
+	}
+	if m.inside != nil {
+		if err := m.inside.choose(); err != nil {
+			return fmt.Errorf("mask head: %w", err)
+		}
 	}
 	c := m.chosen()
 	m.info.Device, m.info.Engine, m.info.Engines, m.info.Batch = c.device, c.name, m.engines, c.most
@@ -294,11 +306,16 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 	if view.Large {
 		maps = 0
 	}
-	dst.Maps, dst.Found = slices.Grow(dst.Maps[:0], maps)[:maps], dst.Found[:0]
+	dst.Maps, dst.Found, dst.Inside.Data = slices.Grow(dst.Maps[:0], maps)[:maps], dst.Found[:0], dst.Inside.Data[:0]
 	err := m.see(bgr, width, show, func(n network, at int) error {
 		for i := range dst.Maps {
 			if err := m.fetch(&dst.Maps[i], n, i, at, show); err != nil {
 				return fmt.Errorf("tap %q: %w", m.info.Taps[i].Name, err)
+			}
+		}
+		if m.inside != nil && maps > 0 {
+			if err := m.fetch(&dst.Inside, n, m.inside.tap, at, show); err != nil {
+				return fmt.Errorf("output %q: %w", insideOutput, err)
 			}
 		}
 		for i, strides := range m.heads.strides {
@@ -329,8 +346,8 @@ func (m *Model) fetch(dst *features.Map, n network, i, image int, s shown) error
 	if len(shape) != 3 {
 		return errNoMap
 	}
-	if want := m.info.Taps[i].Shape[1]; shape[2] != want {
-		return fmt.Errorf("it has %d channels; it had %d", shape[2], want)
+	if i < len(m.info.Taps) && shape[2] != m.info.Taps[i].Shape[1] {
+		return fmt.Errorf("it has %d channels; it had %d", shape[2], m.info.Taps[i].Shape[1])
 	}
 	dst.Height, dst.Width, dst.Channels = shape[0], shape[1], shape[2]
 	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, dst.Width)
@@ -347,4 +364,10 @@ func place(first, n, input, shown, cells int) (stride, offset float64) {
 }
 
 // Close releases the engine's memory. Calling it again does nothing.
-func (m *Model) Close() error { return m.close() }
+func (m *Model) Close() error {
+	err := m.close()
+	if m.inside != nil {
+		err = errors.Join(err, m.inside.close())
+	}
+	return err
+}

@@ -13,6 +13,9 @@ import (
 // Field numbers of onnx.proto.
 const (
 	modelGraph       = 7
+	modelMetadata    = 14
+	entryKey         = 1
+	entryValue       = 2
 	graphNode        = 1
 	graphInitializer = 5
 	graphInput       = 11
@@ -71,6 +74,7 @@ const (
 type onnxGraph struct {
 	inputs, outputs []onnxValue
 	nodes           []onnxNode
+	inside          string // the mask head, in base64
 }
 
 // onnxNode is an operation of an ONNX graph.
@@ -84,9 +88,15 @@ var errNotONNX = errors.New("not an ONNX file")
 // parseONNX reads the graph's interface. It never panics, whatever the bytes.
 func parseONNX(data []byte) (*onnxGraph, error) {
 	var graph []byte
+	g := new(onnxGraph)
 	err := fields(data, func(num protowire.Number, _ uint64, body []byte) error {
-		if num == modelGraph && body != nil {
+		switch {
+		case num == modelGraph && body != nil:
 			graph = body
+		case num == modelMetadata:
+			inside, err := insideOf(body)
+			g.inside += inside
+			return err
 		}
 		return nil
 	})
@@ -96,7 +106,6 @@ func parseONNX(data []byte) (*onnxGraph, error) {
 	case err != nil || graph == nil:
 		return nil, fmt.Errorf("%w: it begins with %.16q", errNotONNX, data[:min(len(data), 16)])
 	}
-	g := new(onnxGraph)
 	constants := map[string]bool{}
 	err = fields(graph, func(num protowire.Number, _ uint64, body []byte) error {
 		switch num {

@@ -89,19 +89,24 @@ type shown struct {
 }
 
 // see shows the model an image and lets read have what it makes of it, among the images of a run.
-// Where the card fails the processor computes it. Errors are without the package's name.
+// Errors are without the package's name.
 func (r *runner) see(bgr []byte, width int, s shown, read func(n network, image int) error) error {
+	return r.runBy(func(c *backend) error { return r.seeBy(c, bgr, width, s, read) })
+}
+
+// runBy has the backend compute that is to; where the card fails, the processor.
+func (r *runner) runBy(compute func(c *backend) error) error {
 	r.open.RLock()
 	defer r.open.RUnlock()
 	if r.closed {
 		return errors.New("the model is closed")
 	}
 	c := r.backend()
-	err := r.seeBy(c, bgr, width, s, read)
+	err := compute(c)
 	if c == r.card {
 		if failed, ok := errors.AsType[computeError](err); ok {
 			r.failOver(failed)
-			return r.seeBy(r.cpu, bgr, width, s, read)
+			return compute(r.cpu)
 		}
 		r.failBack()
 	}

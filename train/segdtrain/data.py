@@ -1,7 +1,8 @@
 """What is learnt from: public pictures, which are neither passed on nor in the model.
 
 data.json lists the repositories they come from, with commit, licence and what is in them:
-pictures (single ones), regions (with segmentations by people), frames (of video, with classes of pixels).
+pictures (single ones), regions (with segmentations by people), frames (of video, with classes of pixels), objects
+(with the masks of some).
 
     python -m segdtrain.data fetch FOLDER      clones what is not there
     python -m segdtrain.data shrink FOLDER TO  copies it with a shorter side of 320 pixels
@@ -52,11 +53,14 @@ class Pictures:
         return sum(map(len, self.items.values()))
 
 
-def find(folder):
-    """Lists what is there of each source in a folder; what is not there is told in the error if nothing is."""
+LEARNT = ("pictures", "regions", "frames")  # what features are learnt from
+
+
+def find(folder, kinds=LEARNT):
+    """Lists what is there of each source of these kinds in a folder; what is not there is told in the error if nothing is."""
     found, missing = Pictures(), []
     with open(SOURCES, encoding="utf-8") as f:
-        sources = json.load(f)
+        sources = [s for s in json.load(f) if s["what"] in kinds]
     for source in sources:
         root = os.path.join(folder, source["name"])
         paths = sorted(glob.glob(os.path.join(root, source["pictures"])))
@@ -171,7 +175,7 @@ def main():
             parser.error("shrink wants a folder to write to")
         shrink(args.folder, args.to)
     else:
-        p = find(args.folder)
+        p = find(args.folder, (*LEARNT, "objects"))
         for what, items in p.items.items():
             print(f"{len(items)} {what}")
         for name, sum_ in p.checksums.items():

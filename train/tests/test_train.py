@@ -9,7 +9,7 @@ import scipy.io
 import torch
 
 from segdtrain import __main__ as train
-from segdtrain import card, data, export, heads, network, objective, start, superpixels, views
+from segdtrain import card, data, export, heads, masks, network, objective, start, superpixels, views
 
 
 @pytest.fixture(scope="module")
@@ -314,3 +314,81 @@ def test_scores_are_added_to_the_card(tmp_path):
     path.write_text("# x\n")
     card.add_scores(str(path), str(segd), "davis", "m.onnx")
     assert "J 0.500, F 0.250" in path.read_text() and "| dog | 0.500 |" in path.read_text()
+
+
+@pytest.fixture(scope="module")
+def objects(pictures):
+    """The discs of made pictures, laid out as COCO-MINI and Clothing Co-Parsing are."""
+    rng, coco, parts = np.random.default_rng(2), pictures / "COCO-MINI", pictures / "clothing-co-parsing"
+    made = dict(images=[], annotations=[])
+    for path in (coco / "train2017", coco / "annotations", parts / "photos", parts / "annotations/pixel-level"):
+        path.mkdir(parents=True)
+    for i in range(6):
+        p = np.tile((40 + 60 * (np.arange(260) // 20 % 2))[None, :, None], (200, 1, 3)).astype(np.uint8)
+        at = int(rng.integers(60, 200)), int(rng.integers(60, 140))
+        cv2.circle(p, at, 45, (30, 40, 220), -1)
+        assert cv2.imwrite(str(coco / f"train2017/{i}.jpg"), p) and cv2.imwrite(str(parts / f"photos/p{i}.jpg"), p)
+        turn = np.linspace(0, 2 * np.pi, 40)
+        round_ = np.stack([at[0] + 45 * np.cos(turn), at[1] + 45 * np.sin(turn)], 1)
+        made["images"].append(dict(id=i, file_name=f"{i}.jpg", width=260, height=200))
+        made["annotations"].append(dict(image_id=i, iscrowd=0, segmentation=[round_.ravel().tolist()]))
+        labels = np.zeros((200, 260), np.uint8)
+        cv2.circle(labels, at, 45, 3, -1)
+        scipy.io.savemat(parts / f"annotations/pixel-level/p{i}.mat", {"groundtruth": labels})
+    (coco / "annotations/instances_train2017.json").write_text(json.dumps(made))
+    return masks.objects(str(pictures))
+
+
+def test_pasted_before_others(objects):
+    """What is pasted before an object is not its own any more, and nothing is two objects'."""
+    assert {k: len(v) for k, v in objects.items()} == {"coco": 6, "ccp": 6}
+    rng = np.random.default_rng(3)
+    picture = np.full((320, 320, 3), 90.0, np.float32)
+    made = []
+    for _ in range(8):
+        masks.paste(rng, picture, made, objects, 200)
+    assert len(made) == 8 and np.sum(made, 0).max() < 1.01
+    assert made[-1].sum() > 5000 and min(m.sum() for m in made) < made[-1].sum()
+
+
+def test_mask_head(objects, pictures, tmp_path):
+    """It learns discs within a few steps; the network makes what it made; OpenCV and ONNX Runtime make the same of a region."""
+    import base64
+
+    import onnx
+    import onnxruntime
+
+    torch.manual_seed(1)
+    net = network.Network(network.SHAPES["segd-s64"])
+    start.load_backbone(net, start.NANODET)
+    before, after = str(tmp_path / "before.onnx"), str(tmp_path / "after.onnx")
+    export.features(net, before)
+    heads.graft(before, start.NANODET)
+    found = [i.picture for i in data.find(str(pictures)).items["pictures"]]
+    kept = masks.gather(np.random.default_rng(1), masks.Frozen(before, 1), objects, found, 60)
+    model = masks.train(np.random.default_rng(2), kept, 60, 16, 3e-3)
+    with torch.no_grad():
+        seen, want = kept.batch(np.arange(60), False)
+        got = model(seen)[0]
+    assert ((got > 0) == (want > 0.5)).float().mean() > 0.8
+    masks.graft(before, model, after)
+    x = np.random.default_rng(1).normal(size=(1, 3, 96, 64)).astype(np.float32)
+    sessions = [onnxruntime.InferenceSession(p, providers=["CPUExecutionProvider"]) for p in (before, after)]
+    names = ["features", *heads.OUTPUTS]
+    for a, b in zip(*(s.run(names, {"image": x}) for s in sessions)):
+        assert np.array_equal(a, b)
+    with torch.no_grad():
+        fine = [torch.from_numpy(t) for t in masks.Frozen(before, 1)(x[0].transpose(1, 2, 0) * network.STD + np.float32(network.MEAN))]
+        want = model.added(fine[1][None])
+    assert np.abs(sessions[1].run([masks.OUTPUT], {"image": x})[0] - want.numpy()).max() < 1e-3
+    props = {p.key: p.value for p in onnx.load(after).metadata_props}
+    file = str(tmp_path / "head.onnx")
+    with open(file, "wb") as f:
+        f.write(base64.b64decode(props[masks.METADATA]))
+    region = seen[:1, : masks.EMBEDDING + masks.CHANNELS].numpy().reshape(1, 3, -1, masks.CELLS)
+    one = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"]).run(None, {"region": region})[0]
+    other = cv2.dnn.readNetFromONNX(file)
+    other.setInput(region)
+    assert np.abs(one - other.forward()).max() < 1e-3
+    with torch.no_grad():
+        assert np.abs(one - model.head(torch.from_numpy(region.reshape(1, -1, masks.CELLS, masks.CELLS)))[0].numpy()).max() < 1e-3

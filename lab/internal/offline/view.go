@@ -66,6 +66,14 @@ func (m *cachedModel) Features(dst features.Sight, bgr []byte, width, height int
 	return copySight(dst, kept), nil
 }
 
+// Inside implements features.Masker.
+func (m *cachedModel) Inside(grid *features.Grid, maps []features.Map, inside *features.Map) (bool, error) {
+	if masker, ok := m.Model.(features.Masker); ok {
+		return masker.Inside(grid, maps, inside)
+	}
+	return false, nil
+}
+
 // copySight returns a copy of s in dst's memory, which is dst's alone.
 func copySight(dst, s features.Sight) features.Sight {
 	dst.Maps = slices.Grow(dst.Maps[:0], len(s.Maps))[:len(s.Maps)]
@@ -73,6 +81,9 @@ func copySight(dst, s features.Sight) features.Sight {
 		m.Data = append(dst.Maps[k].Data[:0], m.Data...)
 		dst.Maps[k] = m
 	}
+	data := append(dst.Inside.Data[:0], s.Inside.Data...)
+	dst.Inside = s.Inside
+	dst.Inside.Data = data
 	dst.Found = append(dst.Found[:0], s.Found...)
 	return dst
 }

@@ -97,21 +97,10 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	}
 	a.settleOpen(b, elapsed, sources, objects)
 	a.extents.weigh(v, objects)
-	b.Boxed = append(b.Boxed[:0], make([]bool, labels)...)
-	for _, k := range a.extents.order {
-		b.Boxed[k+1] = true
-	}
+	b.Shown = a.extents.admit(b.Shown[:0], p.N, labels)
 	v.normalise(a.asked)
 	redetect(b, objects)
 	b.Near = append(b.Near[:0], a.candidate...)
-}
-
-// Unbox has b, which Propagate set last, say of nobody that a box tells where it is: somebody outlines objects. The boxes then bound
-// no more than what a classifier says.
-func (a *Affinity) Unbox(b *Belief) {
-	if labels := len(b.Boxed); labels > 0 {
-		b.Shown, b.Boxed = a.extents.admit(b.Shown[:0], len(b.Q)/labels, labels), b.Boxed[:0]
-	}
 }
 
 // Mark adds to what b, that of p, says is near objects what is within reach of where it says that they may be.

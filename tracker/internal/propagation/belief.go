@@ -16,8 +16,7 @@ type Belief struct {
 	Trust    []float64 // N: how far the labels can bear out later ones, 0…1
 	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
 	Near     []bool    // N×L: whether the label's object is within reach of the superpixel, and Q may be above 0; empty: all are
-	Boxed    []bool    // L, or empty: whether a track's box says where the label's object is
-	// Shown are N×L shares of the classifier's scores that count, by the objects' extents, after Unbox; empty: all do.
+	// Shown are N×L shares of the classifier's scores that count, by the objects' extents; empty: all do.
 	Shown []float64
 }
 
@@ -25,7 +24,7 @@ type Belief struct {
 func (b *Belief) Reset(n, labels int) {
 	b.Q = scratch.Zero(b.Q, n*labels)
 	b.Unlearnt = scratch.Zero(b.Unlearnt, n)
-	b.Shown, b.Near, b.Boxed = b.Shown[:0], b.Near[:0], b.Boxed[:0]
+	b.Shown, b.Near = b.Shown[:0], b.Near[:0]
 	b.Trust = scratch.Grow(b.Trust, n)
 	for i := range b.Trust {
 		b.Trust[i] = 1
@@ -78,7 +77,7 @@ func (b *Belief) Drop(label, labels int) {
 
 // Clone shares nothing with b.
 func (b *Belief) Clone() Belief {
-	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt), Near: slices.Clone(b.Near), Boxed: slices.Clone(b.Boxed), Shown: slices.Clone(b.Shown)}
+	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt), Near: slices.Clone(b.Near), Shown: slices.Clone(b.Shown)}
 }
 
 // Reference is what a later frame looks up of an earlier one.
@@ -172,6 +171,7 @@ type Object struct {
 	*Detection
 	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
 	Misfit float64         // how little its last mask's box was that, 0…1
+	Inside []float32       // N: by a mask head the log odds of being the thing in Extent; or none
 	// TrackLost is whether it had a track, and has none now: where others have boxes it is behind them.
 	TrackLost bool
 }

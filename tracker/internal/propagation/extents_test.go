@@ -100,23 +100,42 @@ func TestTrackLostIsBehind(t *testing.T) {
 	}
 }
 
-// What is outlined has no box any more: where it is shown by the boxes the classifier counts by as much.
-func TestUnbox(t *testing.T) {
+// Where an object is shown by its box the classifier counts by as much.
+func TestAdmit(t *testing.T) {
 	p := made(t, 1)[0]
-	var a Affinity
-	a.extents.lay(p, tracked(1, image.Rect(10, 6, 40, 56)))
-	b := Belief{Q: make([]float64, 2*p.N), Boxed: []bool{false, true}}
-	a.Unbox(&b)
-	if len(b.Boxed) != 0 || len(b.Shown) != 2*p.N {
-		t.Fatalf("%d boxed, %d shares; want none and %d", len(b.Boxed), len(b.Shown), 2*p.N)
+	var e extents
+	e.lay(p, tracked(1, image.Rect(10, 6, 40, 56)))
+	shown := e.admit(nil, p.N, 2)
+	if len(shown) != 2*p.N {
+		t.Fatalf("%d shares; want %d", len(shown), 2*p.N)
 	}
 	for i := range p.N {
-		if b.Shown[2*i] != 1 || b.Shown[2*i+1] != a.extents.shown(i, 0) {
-			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, b.Shown[2*i:2*i+2], a.extents.shown(i, 0))
+		if shown[2*i] != 1 || shown[2*i+1] != e.shown(i, 0) {
+			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, shown[2*i:2*i+2], e.shown(i, 0))
 		}
 	}
-	b.Shown = nil
-	if a.Unbox(&b); b.Shown != nil {
+	e.lay(p, tracked(1))
+	if shown = e.admit(shown[:0], p.N, 2); len(shown) != 0 {
 		t.Error("without boxes there are shares")
+	}
+}
+
+// A mask head's log odds are added to those of the box.
+func TestInsideIsAdded(t *testing.T) {
+	p := made(t, 1)[0]
+	box := image.Rect(10, 6, 40, 56)
+	var e extents
+	objects := tracked(1, box)
+	e.lay(p, objects)
+	alone := slices.Clone(e.odds)
+	objects[0].Inside = make([]float32, p.N)
+	for i := range objects[0].Inside {
+		objects[0].Inside[i] = float32(i%5) - 2
+	}
+	e.lay(p, objects)
+	for i, odds := range e.odds {
+		if want := alone[i] * math.Exp(float64(objects[0].Inside[i])); alone[i] > farOdds && math.Abs(odds-want) > 1e-9*want {
+			t.Fatalf("superpixel %d: odds %g; want %g", i, odds, want)
+		}
 	}
 }

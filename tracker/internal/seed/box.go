@@ -24,10 +24,11 @@ const (
 )
 
 // fillBox guesses which of the superpixels in a box are the object and writes it to w.q
-// and w.y: a perceptron judges each by its cues, and the pixels are cut by that and by the
-// colours of both sides, which are learnt from the cut in turn, as in GrabCut (Rother,
+// and w.y: a perceptron judges each by its cues, and a mask head, where the model has one, by what objects look like. The
+// pixels are cut by the sum of both log odds and by the colours of both sides, which are learnt from the cut in turn, as in GrabCut (Rother,
 // Kolmogorov, Blake 2004).
-func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
+func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
+	label := o.Label
 	b := w.newBoxed(label, box)
 	if len(b.in) == 0 {
 		return nil
@@ -36,6 +37,9 @@ func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
 	rows := b.cues()
 	for k, i := range b.in {
 		odds[i] = boxPerceptron().Odds(rows[k*cueInputs : (k+1)*cueInputs])
+		if len(o.Inside) > 0 {
+			odds[i] += float64(o.Inside[i])
+		}
 		p[i] = 1 / (1 + math.Exp(-odds[i]))
 	}
 	if err := b.cells().refine(ctx, odds, p); err != nil {

@@ -28,6 +28,8 @@ type Seeder struct {
 type Object struct {
 	Label   int
 	Defined bool // it begins with the annotation, or is replaced; else it is corrected
+	// Inside is what a mask head makes of its box: N log odds, or none.
+	Inside []float32
 }
 
 // work is one call of Apply.
@@ -68,7 +70,7 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.B
 		o := objects[k]
 		switch box := ann.Objects[k].Box; {
 		case box != nil:
-			if err := w.fillBox(ctx, o.Label, box); err != nil {
+			if err := w.fillBox(ctx, o, box); err != nil {
 				return err
 			}
 		case o.Defined && !ann.HasExtent(k):

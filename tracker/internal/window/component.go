@@ -126,9 +126,6 @@ func (f *Frame) may(i int, objects []int32, labels int) bool {
 	return false
 }
 
-// boxed tells whether a box says where a label's object is. Nothing is estimated of it then.
-func (f *Frame) boxed(l int32) bool { return int(l) < len(f.Belief.Boxed) && f.Belief.Boxed[l] }
-
 // forget gives back the parts that have not been used for a while.
 func (f *Frame) forget() {
 	kept := f.parts[:0]
@@ -208,8 +205,8 @@ func (c *part) take(dst []int32, f *Frame, y []int32, labels int) {
 }
 
 // split finds the components of f: objects that some superpixel may be the one or the other of are of one. Objects that no superpixel may be are
-// in none, nor are those of which without, of L or fewer, says so.
-func (w *Window) split(f *Frame, labels int, without []bool) {
+// in none.
+func (w *Window) split(f *Frame, labels int) {
 	w.joined, w.there = scratch.Grow(w.joined, labels), scratch.Zero(w.there, labels)
 	for l := range w.joined {
 		w.joined[l] = int32(l)
@@ -220,12 +217,11 @@ func (w *Window) split(f *Frame, labels int, without []bool) {
 		}
 		return l
 	}
-	left := func(l int32) bool { return int(l) < len(without) && without[l] }
 	for i := range f.p.N {
 		first := int32(0)
 		for k, q := range f.Belief.Q[i*labels+1 : (i+1)*labels] {
 			l := int32(k + 1)
-			if q <= 0 || left(l) {
+			if q <= 0 {
 				continue
 			}
 			w.there[l] = true
@@ -238,7 +234,7 @@ func (w *Window) split(f *Frame, labels int, without []bool) {
 		}
 	}
 	for l := int32(1); int(l) < labels; l++ {
-		for at := int(l); !w.there[l] && !left(l) && at < f.p.N*labels; at += labels {
+		for at := int(l); !w.there[l] && at < f.p.N*labels; at += labels {
 			w.there[l] = len(f.Belief.Near) == 0 || f.Belief.Near[at]
 		}
 	}

@@ -13,10 +13,6 @@
 // superpixel that is none of these costs an object its weight. So the work grows with what is near an object, and not with the picture
 // times the objects.
 //
-// Objects whose place a track's box tells in the newest frame are not estimated: they are part of all else, and the classifier forgets
-// them. In crowds the estimate gains nothing over affinity and boxes (docs/quality.md). In the frame that a person marks all are
-// estimated.
-//
 // # The objective
 //
 // Over the N superpixels of a component in all frames, with rows x of d features and a constant, labels

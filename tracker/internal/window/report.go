@@ -9,9 +9,10 @@ import (
 // Traced is how many iterations' Lagrangians a Report tells.
 const Traced = 5
 
-// Report tells how a DC-ADMM went; zero when nothing was solved, but for the objects that have boxes.
+// Report tells how a DC-ADMM went; zero but for Unlearnt when nothing was solved.
 type Report struct {
-	Estimated, Boxed int // objects that were estimated, and those that were not, as boxes say where they are
+	Estimated int // objects that were estimated
+	Unlearnt  int // objects of a frame from which there was nothing to learn
 
 	Iterations int
 	Carried    float64 // share of the rows that start with α and λ of the last window

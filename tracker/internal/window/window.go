@@ -136,7 +136,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		w.weight, w.around = append(w.weight, 0), append(w.around, 0)
 	}
 	if !learn {
-		return Report{}, nil
+		return Report{Unlearnt: labels - 1}, nil
 	}
 	nu, gamma := w.Nu, Gamma
 	if w.observe == nil {
@@ -162,8 +162,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		defer cancel()
 	}
 	w.solves++
-	w.unlearn(f, labels)
-	w.split(f, labels, f.Belief.Boxed)
+	w.split(f, labels)
 	if len(w.ends) > 0 {
 		w.balance(frames, labels)
 	}
@@ -210,30 +209,12 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	return w.report, nil
 }
 
-// unlearn forgets the classifier of the objects of f that have boxes.
-func (w *Window) unlearn(f *Frame, labels int) {
-	row := f.p.Dim + 1
-	for l := range labels {
-		if f.boxed(int32(l)) {
-			clear(w.weight[l*row:][:row])
-			clear(w.around[l*row:][:row])
-			w.report.Boxed++
-		}
-	}
-}
-
-// compose sets w.own to the classifier of a component of f: what is around its objects is what is around any of those that have
-// no box. It tells whether there are any.
-func (w *Window) compose(f *Frame, objects []int32) (estimated bool) {
-	row, n := f.p.Dim+1, 0.0
+// compose sets w.own to the classifier of a component of f: what is around its objects is what is around any of them.
+func (w *Window) compose(f *Frame, objects []int32) {
+	row, n := f.p.Dim+1, float64(len(objects))
 	w.own = scratch.Zero(w.own, (1+len(objects))*row)
-	for _, l := range objects {
-		if !f.boxed(l) {
-			n++
-		}
-	}
 	for k, l := range objects {
-		if f.boxed(l) || len(w.weight) < int(l+1)*row {
+		if len(w.weight) < int(l+1)*row {
 			continue
 		}
 		copy(w.own[(k+1)*row:], w.weight[int(l)*row:][:row])
@@ -241,7 +222,6 @@ func (w *Window) compose(f *Frame, objects []int32) (estimated bool) {
 			w.own[i] += v / n
 		}
 	}
-	return n > 0
 }
 
 // move adds M⁻¹Xᵀα of the solved component to its classifier.
@@ -423,7 +403,7 @@ func (w *Window) balance(frames []*Frame, labels int) {
 // the classifier where it is not, and smoothness. Without the classifier it is left out. What is in no component is
 // background.
 func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
-	w.split(f, labels, nil)
+	w.split(f, labels)
 	w.before = append(w.before[:0], y...)
 	clear(y)
 	for objects := range w.components {
@@ -438,7 +418,8 @@ func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, cl
 			c.believe(w.q[r*own:][:own], f, i, labels)
 		}
 		c.price(w.unary, w.q, nil, f)
-		if classifier && w.compose(f, objects) {
+		if classifier {
+			w.compose(f, objects)
 			for r, i := range c.rows {
 				if !f.Belief.Unlearnt[i] {
 					w.addClassifier(w.unary[r*own:][:own], f, c, i, labels, propagation.Uncertainty(w.q[r*own:][:own]))
@@ -458,23 +439,18 @@ func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, cl
 const scoreLimit = 2.0
 
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
-// scaled so that two labels with scores ±1 differ by 2·weight. Of objects that have boxes it knows that they are none of the
-// others: they cost what the background does.
+// scaled so that two labels with scores ±1 differ by 2·weight.
 func (w *Window) addClassifier(u []float64, f *Frame, p *part, i int32, labels int, weight float64) {
 	w.scores = scratch.Grow(w.scores, len(u))
 	w.score(w.scores, f, int(i))
-	boxed := func(c int) bool { return c > 0 && f.boxed(p.objects[c-1]) }
 	for l, score := range w.scores {
-		if boxed(l) {
-			continue
-		}
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
 		if len(f.Belief.Shown) > 0 && l > 0 {
 			score = f.Belief.Shown[int(i)*labels+int(p.objects[l-1])]*(score+scoreLimit) - scoreLimit
 		}
 		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
 		for c := range u {
-			if c == l || l == 0 && boxed(c) {
+			if c == l {
 				u[c] += weight / 2 * pos
 			} else {
 				u[c] += weight / 2 * neg

@@ -162,7 +162,7 @@ func TestNothingToLearn(t *testing.T) {
 	}
 	weight, none := slices.Clone(w.weight), make([]int32, len(truth))
 	report, err := w.Estimate(t.Context(), frames, none, labels, false, false)
-	if err != nil || report != (Report{}) || !slices.Equal(w.weight, weight) || slices.Contains(none, 1) {
+	if err != nil || report != (Report{Unlearnt: labels - 1}) || !slices.Equal(w.weight, weight) || slices.Contains(none, 1) {
 		t.Errorf("%v, %+v, or another classifier", err, report)
 	}
 	var other Window
@@ -666,7 +666,7 @@ func two(t *testing.T, count int) []*Frame {
 
 // split returns the components of a window's newest frame.
 func split(w *Window, f *Frame) (found [][]int32) {
-	w.split(f, 3, nil)
+	w.split(f, 3)
 	for objects := range w.components {
 		found = append(found, slices.Clone(objects))
 	}
@@ -720,57 +720,6 @@ func TestEstimateIsLocal(t *testing.T) {
 	}
 	if !slices.Equal(w.weight[2*row:], before[2*row:]) || slices.Equal(w.weight[row:2*row], before[row:2*row]) {
 		t.Error("want the classifier of what is nowhere to stay, and the other one to move")
-	}
-}
-
-// Where boxes say where all objects of a component are nothing is estimated of it, and what the classifier knew of them
-// is forgotten: neither it nor a solve has a say.
-func TestBoxedIsNotEstimated(t *testing.T) {
-	frames := two(t, 3)
-	w := Window{Config: tuned}
-	y := make([]int32, frames[0].p.N)
-	y[4*cols+2], y[4*cols+9] = 1, 2
-	for _, f := range frames {
-		f.Keep(y)
-	}
-	if report, err := w.Estimate(t.Context(), frames, y, 3, true, true); err != nil || report.Estimated != 2 || report.Boxed != 0 {
-		t.Fatalf("%v, %+v", err, report)
-	}
-	row, f := frames[0].p.Dim+1, frames[2]
-	before := slices.Clone(w.weight)
-	f.Belief.Boxed = []bool{false, true, false}
-	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 1 || report.Boxed != 1 || report.Iterations == 0 {
-		t.Fatalf("%v, %+v", err, report)
-	}
-	if slices.ContainsFunc(w.weight[row:2*row], func(v float64) bool { return v != 0 }) || slices.Equal(w.weight[2*row:], before[2*row:]) {
-		t.Error("want the classifier of what has a box forgotten, and the other one to move")
-	}
-	copy(w.weight, before)
-	f.Belief.Boxed = []bool{false, true, true}
-	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Iterations != 0 || report.Boxed != 2 || report.Converged {
-		t.Errorf("all have boxes: %v, %+v", err, report)
-	}
-	copy(w.weight, before)
-	decided, alone := slices.Clone(y), slices.Clone(y)
-	if err := w.Decide(t.Context(), f, decided, 3, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Decide(t.Context(), f, alone, 3, false); err != nil || !slices.Equal(decided, alone) {
-		t.Errorf("%v; the classifier has a say where boxes are", err)
-	}
-	// Of two that compete the one without a box is estimated. What it is not the other one may be.
-	f.Belief.Boxed = []bool{false, true, false}
-	copy(w.weight, before)
-	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.1, 0.2
-	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 1 || report.Boxed != 1 {
-		t.Errorf("one of two that compete has a box: %v, %+v; want the other one estimated", err, report)
-	}
-	w.split(f, 3, nil)
-	c := partOf(t, f, 3, 1, 2)
-	if u := make([]float64, 3); !w.compose(f, c.objects) {
-		t.Error("there is no classifier for the one without a box")
-	} else if w.addClassifier(u, f, c, 4*cols+2, 3, 1); u[0] != u[1] || u[1] >= u[2] {
-		t.Errorf("energies %v where the first one is; want those of the background and of what has a box equal, and less", u)
 	}
 }
 

@@ -1,0 +1,118 @@
+package features
+
+import (
+	"math"
+
+	"github.com/segd/segd/internal/buffers"
+)
+
+// A Masker is a Model that tells the thing in a box from what else is in it and round it.
+type Masker interface {
+	Model
+	// Inside writes to logits, Rows×Cols of a grid over the region, how likely each cell is the thing's, from what sight maps
+	// show there: log odds. It returns false if the model cannot tell.
+	Inside(grid *Grid, maps []Map, inside *Map) (bool, error)
+}
+
+// A Grid is log odds in square cells over a region of an image.
+type Grid struct {
+	// X0 to Y1 are the region's sides in pixels of the image, whose first pixel is from 0 to 1.
+	X0, Y0, X1, Y1 float64
+	Cols, Rows     int
+	Logits         []float32 // Rows×Cols
+
+	x, y Axis // of a patch
+}
+
+// idleGrids are of no box at the moment.
+var idleGrids buffers.Stock[*Grid]
+
+// outside is the log odds of what lies beyond a grid.
+const outside = -8
+
+// Inside returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box: x0, y0, x1 and y1
+// in pixels, where the first pixel is from 0 to 1. It is empty if the scene was made without a Masker, or shows nothing of the box.
+func (s *Scene) Inside(dst []float32, box [4]float64) ([]float32, error) {
+	dst = dst[:0]
+	p := s.showing(box)
+	if s.masker == nil || p == nil {
+		return dst, nil
+	}
+	g, ok := idleGrids.Take()
+	if !ok {
+		g = new(Grid)
+	}
+	defer idleGrids.Put(g)
+	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
+	if ok, err := s.masker.Inside(g, p.Maps, &p.Inside); err != nil || !ok {
+		return dst, err
+	}
+	dst = buffers.Fit(dst, s.N)
+	g.pool(dst, s)
+	return dst, nil
+}
+
+// showing is the patch whose maps show most of a box, the finest of those that show all of it; nil: none shows any.
+func (s *Scene) showing(box [4]float64) (best *Patch) {
+	most := 0.0
+	for k := range s.Patches {
+		p := &s.Patches[k]
+		m := &p.Inside
+		if len(m.Data) == 0 {
+			continue
+		}
+		left, top := m.OffsetX+0.5-m.StrideX/2, m.OffsetY+0.5-m.StrideY/2
+		wide := min(box[2], left+m.StrideX*float64(m.Width)) - max(box[0], left)
+		high := min(box[3], top+m.StrideY*float64(m.Height)) - max(box[1], top)
+		if shown := max(0, wide) * max(0, high); shown > most {
+			best, most = p, shown
+		}
+	}
+	return best
+}
+
+// pool sets dst to the mean of the grid over each superpixel, bilinearly interpolated.
+func (g *Grid) pool(dst []float32, s *Scene) {
+	counts := buffers.Get[float32](s.N)
+	defer buffers.Put(counts)
+	clear(dst)
+	clear(counts)
+	for k := range s.Patches {
+		g.add(dst, counts, &s.Patches[k])
+	}
+	for k := range s.Patches {
+		p := &s.Patches[k]
+		for i := p.First; i < p.First+p.N; i++ {
+			all := max(counts[i], float32(s.Area[i])/float32(p.Shrink*p.Shrink)) // pixels of the patch
+			dst[i] = (dst[i] + outside*(all-counts[i])) / all
+		}
+	}
+}
+
+// add sums the grid over the superpixels' pixels that lie in it, and counts these.
+func (g *Grid) add(sums, counts []float32, p *Patch) {
+	cell := Map{
+		Channels: 1, Height: g.Rows, Width: g.Cols,
+		StrideX: (g.X1 - g.X0) / float64(g.Cols), StrideY: (g.Y1 - g.Y0) / float64(g.Rows),
+	}
+	cell.OffsetX, cell.OffsetY = g.X0+cell.StrideX/2-0.5, g.Y0+cell.StrideY/2-0.5
+	cell.Axes(&g.x, &g.y, p)
+	x, y := &g.x, &g.y
+	shrink := float64(p.Shrink)
+	first := func(side float64, from int) int { return int(math.Ceil((side-float64(from))/shrink - 0.5)) }
+	left, right := max(0, first(g.X0, p.Min.X)), min(p.Cols, first(g.X1, p.Min.X))
+	for row := max(0, first(g.Y0, p.Min.Y)); row < min(p.Rows, first(g.Y1, p.Min.Y)); row++ {
+		above := g.Logits[int(y.Cell[row])*g.Cols:][:g.Cols]
+		below := g.Logits[min(int(y.Cell[row])+1, g.Rows-1)*g.Cols:][:g.Cols]
+		for col := left; col < right; col++ {
+			i := p.Labels[row*p.Cols+col]
+			if i == Unseen {
+				continue
+			}
+			a, b, w := x.Cell[col], min(int(x.Cell[col])+1, g.Cols-1), x.Weight[col]
+			upper, lower := above[a]+w*(above[b]-above[a]), below[a]+w*(below[b]-below[a])
+			sums[i] += upper + y.Weight[row]*(lower-upper)
+			counts[i]++
+		}
+	}
+}

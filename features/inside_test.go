@@ -1,0 +1,97 @@
+package features
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+// halves is a model that finds the left half of every box.
+type halves struct {
+	flatModel
+	err error
+}
+
+func (m halves) Inside(g *Grid, _ []Map, inside *Map) (bool, error) {
+	if len(inside.Data) == 0 {
+		return false, errors.New("nothing is seen")
+	}
+	g.Cols, g.Rows = 4, 2
+	g.Logits = append(g.Logits[:0], 3, 3, -3, -3, 3, 3, -3, -3)
+	return m.err == nil, m.err
+}
+
+// flatModel makes one map of one value, and what a Masker wants.
+type flatModel struct{}
+
+func (flatModel) Features(dst Sight, _ []byte, width, height int, v View) (Sight, error) {
+	if v.Empty() {
+		v.Rectangle.Max.X, v.Rectangle.Max.Y = width, height
+	}
+	m := Map{
+		Channels: 1, Height: 1, Width: 1, StrideX: float64(v.Dx()), StrideY: float64(v.Dy()),
+		OffsetX: float64(v.Min.X) + float64(v.Dx())/2 - 0.5, OffsetY: float64(v.Min.Y) + float64(v.Dy())/2 - 0.5, Data: []float32{1},
+	}
+	dst.Maps, dst.Inside = append(dst.Maps[:0], m), m
+	return dst, nil
+}
+
+func TestInside(t *testing.T) {
+	const w, h = 64, 48
+	bgr := make([]byte, 3*w*h)
+	for i := range bgr {
+		bgr[i] = byte(i * 7)
+	}
+	scene := func(m Model, plan Plan) *Scene {
+		e, err := New(Config{Superpixels: 100}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scene
+		if err := e.Extract(&s, bgr, w, h, plan); err != nil {
+			t.Fatal(err)
+		}
+		return &s
+	}
+	s := scene(halves{}, Plan{Whole: true})
+	box := [4]float64{16, 8, 48, 40}
+	got, err := s.Inside(nil, box)
+	if err != nil || len(got) != s.N {
+		t.Fatalf("%d log odds, %v; want %d", len(got), err, s.N)
+	}
+	for i, v := range got { // against all pixels, one by one
+		sum, n := 0.0, 0.0
+		for y := range h {
+			for x := range w {
+				if Label(s.Patches, x, y) == int32(i) {
+					sum, n = sum+leftHalf(float64(x)+0.5, float64(y)+0.5, box), n+1
+				}
+			}
+		}
+		if math.Abs(float64(v)-sum/n) > 1e-4 {
+			t.Fatalf("superpixel %d: %g; want %g", i, v, sum/n)
+		}
+	}
+	if again, err := s.Inside(got, [4]float64{-20, -20, -10, -10}); err != nil || len(again) != 0 {
+		t.Errorf("a box outside of the picture: %d log odds, %v", len(again), err)
+	}
+	if got, err := scene(flatModel{}, Plan{Whole: true}).Inside(nil, box); err != nil || len(got) != 0 {
+		t.Errorf("a model without a mask head: %d log odds, %v", len(got), err)
+	}
+	fault := errors.New("no")
+	if _, err := scene(halves{err: fault}, Plan{Whole: true}).Inside(nil, box); !errors.Is(err, fault) {
+		t.Errorf("%v; want the model's error", err)
+	}
+	if got, err := scene(halves{}, Plan{}).Inside(nil, box); err != nil || len(got) != 0 {
+		t.Errorf("a scene of nothing: %d log odds, %v", len(got), err)
+	}
+}
+
+// leftHalf is what halves says at a place, between the middles of its cells as a line.
+func leftHalf(x, y float64, box [4]float64) float64 {
+	if x < box[0] || x >= box[2] || y < box[1] || y >= box[3] {
+		return outside
+	}
+	at := (x-box[0])/(box[2]-box[0])*4 - 0.5 // in cells
+	return 3 - 6*min(max(at-1, 0), 1)
+}

@@ -1,0 +1,84 @@
+package tracker
+
+import (
+	"image"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+)
+
+// knowing is a model without features that tells which of a box is the object.
+type knowing struct {
+	truth []uint8
+	boxes int // asked for
+}
+
+func (m *knowing) Features(dst features.Sight, _ []byte, width, height int, _ features.View) (features.Sight, error) {
+	one := features.Map{Channels: 1, Width: 1, Height: 1, StrideX: float64(width), StrideY: float64(height), OffsetX: float64(width)/2 - 0.5, OffsetY: float64(height)/2 - 0.5, Data: []float32{1}}
+	return features.Sight{Maps: append(dst.Maps[:0], one), Inside: one}, nil
+}
+
+func (m *knowing) Inside(g *features.Grid, _ []features.Map, _ *features.Map) (bool, error) {
+	m.boxes++
+	g.Cols, g.Rows = 16, 16
+	g.Logits = g.Logits[:0]
+	for i := range g.Cols * g.Rows {
+		x := int(g.X0 + (float64(i%g.Cols)+0.5)/float64(g.Cols)*(g.X1-g.X0))
+		y := int(g.Y0 + (float64(i/g.Cols)+0.5)/float64(g.Rows)*(g.Y1-g.Y0))
+		logit := float32(-5)
+		if image.Pt(x, y).In(image.Rect(0, 0, testWidth, testHeight)) && m.truth[y*testWidth+x] != 0 {
+			logit = 5
+		}
+		g.Logits = append(g.Logits, logit)
+	}
+	return true, nil
+}
+
+// blind is a model of the same features that cannot tell.
+type blind struct{ features.Model }
+
+// Of two things in the box of a track the mask head says which one is the object, in every frame. The box that it is marked by is
+// taken for tight: what does not reach over it is not believed.
+func TestMaskHeadTells(t *testing.T) {
+	balls := []disc{{60, 60, 16, red}, {95, 60, 16, [3]byte{60, 180, 60}}}
+	box := balls[0].box().Union(balls[1].box())
+	follow := func(m features.Model, know *knowing) (got float64) {
+		ex, err := features.New(features.Config{Superpixels: 600}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := newTracker(t, Config{})
+		for i := range uint64(4) {
+			bgr, truth := draw(i, balls...)
+			know.truth = truth[0]
+			s := &features.Scene{Seq: i}
+			if err := ex.Extract(s, bgr, testWidth, testHeight, features.Plan{Whole: true}); err != nil {
+				t.Fatal(err)
+			}
+			var a *annotation.Annotation
+			if i == 0 {
+				a = &annotation.Annotation{Width: testWidth, Height: testHeight, Automatic: true, Objects: []annotation.Object{
+					{ID: 1, Label: "disc", Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
+				}}
+			}
+			asked := know.boxes
+			res, err := tr.Step(t.Context(), s, nil, a, []Extent{{ID: 1, Box: box, Detected: box}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = iou(res.Objects[0].Mask, truth[0])
+			if _, tells := m.(features.Masker); tells == (know.boxes == asked) {
+				t.Errorf("frame %d: asked for %d boxes; the model tells: %t", i, know.boxes-asked, tells)
+			}
+		}
+		return got
+	}
+	know := &knowing{}
+	if got := follow(know, know); got < 0.9 {
+		t.Errorf("IoU %.2f; want .9", got)
+	}
+	if got := follow(blind{know}, know); got > 0.7 {
+		t.Errorf("without a mask head IoU %.2f: the test says nothing", got)
+	}
+}

@@ -1,0 +1,449 @@
+"""The mask head: which of a box is the object. Run: python -m segdtrain.masks --data FOLDER --model segd-s64.onnx --out NEW.onnx
+
+The network stays as it is. A region of interest is a box grown to GROWN times its size, at CELLS×CELLS cells. Of each cell the head
+sees the embedding (`features`) and CHANNELS more that a 1×1 convolution makes of what NanoDet's heads see (`masks`, an output at
+stride 8 that is added to the network). It makes the logit of the cell to be the object's.
+
+Learnt from objects in photographs (COCO's, Clothing Co-Parsing's), as they are and cut out and pasted before other pictures, in the
+sizes that cameras see; what is pasted before an object is not the object.
+"""
+import argparse
+import base64
+import glob
+import io
+import json
+import os
+import sys
+import time
+
+import cv2
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+import torch.nn.functional as F
+from onnx import helper, numpy_helper
+from scipy.io import loadmat
+from torch import nn
+
+from . import data, network, views
+
+GROWN = 1.3  # a region over the box
+CELLS = 28  # of a region, along each side
+CHANNELS = 32  # of the output that is added
+OUTPUT, METADATA = "masks", "segd.masks"
+# What the added output is made of: the neck's and the class tower's maps at stride 8, and the tower's at stride 16.
+FINE, COARSE = ("heads/733", "heads/785"), "heads/807"
+EMBEDDING = 64
+
+# Objects are learnt from that the network sees so large, in boxes whose sides are off by so much of the box, one deviation.
+LEAST_SIDE, LEAST_AREA, OFF = 8, 200, 0.06
+
+
+# The objects.
+
+
+def objects(folder):
+    """Lists (picture, [mask]) of what is there of each source with objects: COCO's, and persons of Clothing Co-Parsing. A picture
+    that several have counts once."""
+    found, seen = {"coco": [], "ccp": []}, set()
+    data.find(folder, ("objects",))  # refuses what is held back
+
+    def add(kind, path, masks):
+        key = os.path.basename(path)
+        if key in seen or not masks:
+            return
+        seen.add(key)
+        found[kind].append((path, masks))
+
+    for root in ("COCO_Tiny", "COCO-MINI"):
+        for part in ("train2017", "val2017"):
+            path = os.path.join(folder, root, "annotations", f"instances_{part}.json")
+            if not os.path.exists(path):
+                continue
+            with open(path, encoding="utf-8") as f:
+                made = json.load(f)
+            by = {}
+            for a in made["annotations"]:
+                if not a.get("iscrowd") and isinstance(a["segmentation"], list):
+                    by.setdefault(a["image_id"], []).append([np.reshape(s, (-1, 2)) for s in a["segmentation"]])
+            for image in sorted(made["images"], key=lambda i: i["id"]):
+                picture = os.path.join(folder, root, part, image["file_name"])
+                if os.path.exists(picture):
+                    add("coco", picture, [polygons(p, image["height"], image["width"]) for p in by.get(image["id"], [])])
+    for path in sorted(glob.glob(os.path.join(folder, "coco128_yolo/instance_segmentation/labels/*/*.txt"))):
+        part, name = os.path.split(path)
+        picture = os.path.join(folder, "coco128_yolo/instance_segmentation/images", os.path.basename(part), name[:-4] + ".jpg")
+        if not os.path.exists(picture):
+            continue
+        height, width = cv2.imread(picture).shape[:2]
+        with open(path, encoding="utf-8") as f:
+            masks = [polygons([np.reshape([float(v) for v in line.split()[1:]], (-1, 2)) * (width, height)], height, width) for line in f]
+        add("coco", picture, masks)
+    for path in sorted(glob.glob(os.path.join(folder, "clothing-co-parsing/annotations/pixel-level/*.mat"))):
+        picture = os.path.join(folder, "clothing-co-parsing/photos", os.path.basename(path)[:-4] + ".jpg")
+        mask = loadmat(path)["groundtruth"] > 0
+        if os.path.exists(picture):
+            add("ccp", picture, [mask])
+    if not found["coco"]:
+        raise FileNotFoundError(f"{folder} has no masks of COCO's: python -m segdtrain.data fetch {folder}")
+    return found
+
+
+def polygons(points, height, width):
+    """The mask of polygons, which may lie in each other."""
+    mask = np.zeros((height, width), np.uint8)
+    for p in points:
+        one = np.zeros_like(mask)
+        cv2.fillPoly(one, [np.round(p).astype(np.int32)], 1)
+        mask |= one
+    return mask > 0
+
+
+# The pictures that the network is shown.
+
+
+def scaled(picture, masks, scale):
+    size = [max(32, round(n * scale / 32) * 32) for n in picture.shape[1::-1]]
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    return cv2.resize(picture, size, interpolation=how), [cv2.resize(m.astype(np.float32), size, interpolation=how) for m in masks]
+
+
+def read(item):
+    picture = cv2.imread(item[0])
+    return (picture, [m for m in item[1] if m.shape == picture.shape[:2]]) if picture is not None else (None, [])
+
+
+def cutout(rng, found):
+    """An object cut out of a photograph that it does not leave: pixels and mask."""
+    for _ in range(20):
+        kind = "ccp" if found["ccp"] and rng.random() < 0.6 else "coco"
+        picture, masks = read(found[kind][rng.integers(len(found[kind]))])
+        masks = [m for m in masks if m.sum() > 3000 and not (m[0].any() or m[:, 0].any() or m[:, -1].any())]
+        if masks:
+            m = masks[rng.integers(len(masks))]
+            ys, xs = np.flatnonzero(m.any(1)), np.flatnonzero(m.any(0))
+            part = np.s_[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1]
+            return picture[part].astype(np.float32), m[part].astype(np.float32)
+    return None
+
+
+def paste(rng, picture, masks, found, height):
+    """Pastes an object, so tall, somewhere before what there is; its mask is the last then."""
+    cut = cutout(rng, found)
+    if cut is None:
+        return
+    pixels, mask = cut
+    scale = height / mask.shape[0]
+    size = max(4, round(mask.shape[1] * scale * rng.uniform(0.85, 1.2))), max(8, round(height))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    pixels, mask = cv2.resize(pixels, size, interpolation=how), cv2.resize(mask, size, interpolation=how)
+    if rng.random() < 0.5:
+        pixels, mask = pixels[:, ::-1], mask[:, ::-1]
+    pixels = np.clip(pixels * rng.uniform(0.7, 1.25) + rng.uniform(-20, 20), 0, 255)
+    h, w = picture.shape[:2]
+    x, y = (round(rng.uniform(-0.3 * s, max(-0.3 * s, n - 0.7 * s))) for s, n in zip(size, (w, h)))
+    inside = np.s_[max(0, y) : min(h, y + size[1]), max(0, x) : min(w, x + size[0])]
+    of = np.s_[inside[0].start - y : inside[0].stop - y, inside[1].start - x : inside[1].stop - x]
+    alpha = np.zeros((h, w), np.float32)
+    alpha[inside] = mask[of]
+    soft = cv2.GaussianBlur(alpha, (0, 0), 0.6)[..., None]
+    full = np.zeros_like(picture)
+    full[inside] = pixels[of]
+    full = full if size[1] < 40 else cv2.GaussianBlur(full, (0, 0), 0.5)
+    picture *= 1 - soft
+    picture += soft * full
+    for m in masks:
+        m *= 1 - alpha
+    masks.append(alpha)
+
+
+def scene(rng, found, backgrounds):
+    """A picture of 0…255 whose sides are multiples of 32, its objects' masks, and the boxes of all of each, in part of them though
+    something is before it."""
+    kind = rng.random()
+    if kind < 0.15 and found["ccp"]:
+        picture, masks = read(found["ccp"][rng.integers(len(found["ccp"]))])
+        picture, masks = scaled(picture, masks, rng.uniform(128, 352) / min(picture.shape[:2]))
+    elif kind < 0.6:
+        picture, masks = read(found["coco"][rng.integers(len(found["coco"]))])
+        picture, masks = scaled(picture, masks, rng.uniform(256, 608) / min(picture.shape[:2]))
+    else:
+        picture = cv2.imread(backgrounds[rng.integers(len(backgrounds))])
+        picture, masks = scaled(picture, [], rng.uniform(352, 544) / min(picture.shape[:2]))
+    if picture.shape[0] * picture.shape[1] > 640 * 960:
+        picture, masks = picture[:640, :960], [m[:640, :960] for m in masks]
+    picture = picture.astype(np.float32)
+    whole = [bounds(m) for m in masks]
+    pasted = rng.integers(4, 9) if kind >= 0.6 else rng.integers(0, 4) if rng.random() < 0.6 else 0
+    for height in np.exp(rng.uniform(np.log(24), np.log(0.7 * picture.shape[0]), pasted)):
+        n = len(masks)
+        paste(rng, picture, masks, found, height)
+        whole += [bounds(m) for m in masks[n:]]
+    boxes = [b if b is not None and rng.random() < 0.5 else bounds(m) for b, m in zip(whole, masks)]
+    picture = views.disturb(rng, picture.astype(np.float64), rng.random() < 0.1) if rng.random() < 0.7 else picture
+    return np.clip(picture, 0, 255).astype(np.float32), masks, boxes
+
+
+def bounds(mask):
+    """The box of a mask, to the pixel, or None where there is nothing."""
+    m = mask > 0.5
+    ys, xs = np.flatnonzero(m.any(1)), np.flatnonzero(m.any(0))
+    return np.array([xs[0], ys[0], xs[-1] + 1, ys[-1] + 1], np.float64) if len(ys) else None
+
+
+# Regions.
+
+
+def weights(low, high, cells, size, stride, sub=4):
+    """cells×size: the mean of bilinear samples, sub of them, in each cell of [low, high) of a map whose cell i is round (i+½)·stride."""
+    at = np.clip((low + (np.arange(cells * sub) + 0.5) / (cells * sub) * (high - low)) / stride - 0.5, 0, size - 1)
+    first = np.minimum(at.astype(int), max(size - 2, 0))
+    made, rows = np.zeros((cells * sub, size), np.float32), np.arange(cells * sub)
+    made[rows, first] += 1 - (at - first)
+    made[rows, np.minimum(first + 1, size - 1)] += at - first
+    return made.reshape(cells, sub, size).mean(1)
+
+
+def region(planes, box, cells, stride):
+    """planes, C×H×W, in a box (x0, y0, x1, y1) of pixels: C×cells×cells."""
+    y, x = (weights(box[k], box[k + 2], cells, planes.shape[2 - k], stride) for k in (1, 0))
+    rows, columns = np.flatnonzero(y.any(0)), np.flatnonzero(x.any(0))
+    part = planes[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return np.matmul(np.matmul(y[:, rows[0] : rows[-1] + 1], part), x[:, columns[0] : columns[-1] + 1].T)
+
+
+def grown(box, by):
+    middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * by
+    return np.concatenate([middle - half, middle + half])
+
+
+class Frozen:
+    """The network, and what the head sees of it."""
+
+    def __init__(self, path, threads):
+        model = onnx.load(path)
+        for name in (*FINE, COARSE):
+            model.graph.output.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def __call__(self, picture):
+        """The embedding, and at stride 8 what the added output is made of."""
+        x = ((picture - np.float32(network.MEAN)) / network.STD).transpose(2, 0, 1)[None]
+        embedding, *fine, coarse = self.session.run(["features", *FINE, COARSE], {"image": np.ascontiguousarray(x, np.float32)})
+        coarse = F.interpolate(torch.from_numpy(coarse), scale_factor=2.0, mode="bilinear", align_corners=False).numpy()
+        return embedding[0], np.concatenate([fine[0][0], fine[1][0], coarse[0]])
+
+
+class Kept:
+    """What the head is to see of objects, as numbers of 8 bits, and their masks there."""
+
+    def __init__(self, most, channels):
+        self.maps, self.masks = np.zeros((most, channels, CELLS, CELLS), np.int8), np.zeros((most, 1, CELLS, CELLS), np.uint8)
+        self.scale, self.n, self.channels = None, 0, channels
+
+    def full(self):
+        return self.n == len(self.maps)
+
+    def add(self, rng, maps, mask, box):
+        """Adds an object in a box whose sides are off as a detector's are."""
+        sides = np.tile(box[2:] - box[:2], 2)
+        around = grown(box + sides * np.clip(rng.normal(0, OFF, 4), -3 * OFF, 3 * OFF), GROWN)
+        made = np.concatenate([region(m, around, CELLS, stride) for m, stride in zip(maps, (4, 8))])
+        if self.scale is None:
+            spread = [np.sqrt((m.reshape(len(m), -1) ** 2).mean(1)) for m in maps]
+            self.scale = (np.concatenate(spread) * 5 / 127 + 1e-6).astype(np.float32)
+        self.maps[self.n] = np.clip(np.round(made / self.scale[:, None, None]), -127, 127)
+        h, w = mask.shape
+        x, y = (around[k] + (np.arange(CELLS) + 0.5) / CELLS * (around[k + 2] - around[k]) for k in (0, 1))
+        inside = ((y >= 0) & (y < h))[:, None] & ((x >= 0) & (x < w))[None]
+        self.masks[self.n] = np.round(255 * region(mask[None], around, CELLS, 1)[0] * inside)
+        self.n += 1
+
+    def batch(self, at, mirrored):
+        maps = torch.from_numpy(self.maps[at].astype(np.float32)) * torch.from_numpy(self.scale).view(1, -1, 1, 1)
+        masks = torch.from_numpy(self.masks[at].astype(np.float32)) / 255
+        return (maps.flip(3), masks.flip(3)) if mirrored else (maps, masks)
+
+
+def gather(rng, frozen, found, backgrounds, most):
+    """Shows the network pictures until there are so many objects."""
+    kept, began = None, time.monotonic()
+    while kept is None or not kept.full():
+        picture, masks, boxes = scene(rng, found, backgrounds)
+        maps = frozen(picture)
+        if kept is None:
+            kept = Kept(most, sum(map(len, maps)))
+        order = [k for k in rng.permutation(len(masks)) if boxes[k] is not None and (masks[k] > 0.5).sum() >= LEAST_AREA]
+        for k in [k for k in order if min(boxes[k][2:] - boxes[k][:2]) >= LEAST_SIDE][:6]:
+            if not kept.full():
+                kept.add(rng, maps, masks[k], boxes[k])
+                if kept.n % 500 == 0:
+                    print(f"{kept.n} of {most} objects, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return kept
+
+
+# The head.
+
+
+def conv(i, o, dilation=1):
+    return nn.Sequential(nn.Conv2d(i, o, 3, 1, dilation, dilation=dilation, bias=False), nn.BatchNorm2d(o), nn.ReLU())
+
+
+class Head(nn.Module):
+    """N×(EMBEDDING+CHANNELS)×CELLS×CELLS → logits, N×1×CELLS×CELLS: a first guess by where in the box a cell is and by its surroundings;
+    then how much more a cell's embedding is like that of what was guessed to be the object than like that of the rest."""
+
+    def __init__(self, width=32, like=16):
+        super().__init__()
+        self.into = nn.Conv2d(EMBEDDING + CHANNELS, width, 1)
+        self.place = nn.Parameter(torch.zeros(1, width, CELLS, CELLS))
+        self.first = nn.ModuleList([conv(width, width, d) for d in (1, 2, 4)])
+        self.guess = nn.Conv2d(width, 1, 1)
+        self.like = nn.Conv2d(EMBEDDING, like, 1)
+        self.second = nn.ModuleList([conv(width + 3, width), conv(width, width, 2)])
+        self.out = nn.Conv2d(width, 1, 1)
+        self.sharp = nn.Parameter(torch.tensor(5.0))
+        for name, to, of in (("spread", like, 1), ("total", like, like), ("sum", 1, like)):
+            self.register_buffer(name, torch.ones(to, of, 1, 1), persistent=False)
+
+    def forward(self, x):
+        h = F.relu(self.into(x) + self.place)
+        for layer in self.first:
+            h = h + layer(h)
+        guess = self.guess(h)
+        p = torch.sigmoid(guess)
+        like = self.unit(self.like(x[:, :EMBEDDING]))
+        spread = F.conv2d(p, self.spread)
+        of = [F.conv2d(like * self.unit(everywhere(like * share)), self.sum) for share in (spread, 1 - spread)]
+        h = h + self.second[0](torch.cat([h, p, *of], 1))
+        h = h + self.second[1](h)
+        return self.out(h) + self.sharp * (of[0] - of[1]) + guess, guess
+
+    def unit(self, x):
+        """Of length 1 in each cell. OpenCV 4.6 multiplies and divides tensors of one shape only, so the length has as many channels."""
+        return x / (F.conv2d(x * x, self.total) + 1e-4).sqrt()
+
+
+def everywhere(x):
+    """The mean of each channel, in each cell."""
+    return F.interpolate(F.adaptive_avg_pool2d(x, 1), size=(CELLS, CELLS), mode="nearest")
+
+
+class Trained(nn.Module):
+    """The head, and the 1×1 convolution that the network is given."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.added = nn.Conv2d(inputs - EMBEDDING, CHANNELS, 1, bias=False)
+        self.head = Head()
+
+    def forward(self, maps):
+        return self.head(torch.cat([maps[:, :EMBEDDING], self.added(maps[:, EMBEDDING:])], 1))
+
+
+def loss(made, want):
+    total = 0
+    for logits, weight in zip(made, (1, 0.3)):
+        p = torch.sigmoid(logits)
+        both = (p * want).sum((1, 2, 3))
+        overlap = (both + 1) / ((p + want).sum((1, 2, 3)) - both + 1)
+        total = total + weight * (F.binary_cross_entropy_with_logits(logits, want) + (1 - overlap).mean())
+    return total
+
+
+def train(rng, kept, steps, batch, rate):
+    model = Trained(kept.channels)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=1e-3)
+    began, mean = time.monotonic(), None
+    for step in range(steps):
+        for group in optimiser.param_groups:
+            group["lr"] = rate * min(1, (step + 1) / 60) * 0.5 * (1 + np.cos(np.pi * step / steps)) + 1e-6
+        maps, want = kept.batch(rng.choice(kept.n, batch, replace=False), rng.random() < 0.5)
+        made = loss(model(maps), want)
+        optimiser.zero_grad()
+        made.backward()
+        optimiser.step()
+        mean = made.item() if mean is None else 0.97 * mean + 0.03 * made.item()
+        if step % 100 == 99:
+            print(f"step {step + 1} of {steps}, loss {mean:.4f}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return model.eval()
+
+
+# The file.
+
+
+def graft(path, model, to):
+    """Adds the output and the head to a network's file; what it makes is as it was."""
+    file = onnx.load(path)
+    graph = file.graph
+    weight = model.added.weight.detach().numpy()
+    fine = weight.shape[1] * 2 // 3
+    parts = [(FINE[0], weight[:, : fine // 2]), (FINE[1], weight[:, fine // 2 : fine]), (COARSE, weight[:, fine:])]
+    made = []
+    for k, (source, part) in enumerate(parts):
+        graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(part), f"{OUTPUT}/weight{k}"))
+        graph.node.append(helper.make_node("Conv", [source, f"{OUTPUT}/weight{k}"], [f"{OUTPUT}/{k}"], f"{OUTPUT}/{k}", kernel_shape=[1, 1]))
+        made.append(f"{OUTPUT}/{k}")
+    like = next(n for n in graph.node if n.op_type == "Resize")
+    resize = helper.make_node("Resize", [made[2], *like.input[1:]], [f"{OUTPUT}/large"], f"{OUTPUT}/large")
+    resize.attribute.extend(like.attribute)
+    graph.node.append(resize)
+    graph.node.append(helper.make_node("Add", made[:2], [f"{OUTPUT}/fine"], f"{OUTPUT}/fine"))
+    graph.node.append(helper.make_node("Add", [f"{OUTPUT}/fine", f"{OUTPUT}/large"], [OUTPUT], OUTPUT))
+    graph.output.append(helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, [1, CHANNELS, "height_8", "width_8"]))
+    helper.set_model_props(file, {METADATA: base64.b64encode(exported(model.head)).decode()})
+    onnx.checker.check_model(file)
+    onnx.save(file, to)
+
+
+class Last(nn.Module):
+    """The head as segd's engines take it: an image of three planes, in which those of a region lie one below the other."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.head = head
+
+    def forward(self, x):
+        return self.head(x.reshape(1, EMBEDDING + CHANNELS, CELLS, CELLS))[0]
+
+
+def exported(head):
+    """The head's own ONNX file."""
+    made = io.BytesIO()
+    torch.onnx.export(
+        Last(head).eval(), torch.randn(1, 3, (EMBEDDING + CHANNELS) // 3 * CELLS, CELLS), made, opset_version=11,
+        input_names=["region"], output_names=["logits"], dynamo=False,
+    )
+    return made.getvalue()
+
+
+def main():
+    p = argparse.ArgumentParser(prog="segdtrain.masks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", required=True, help="folder that python -m segdtrain.data fetch filled")
+    p.add_argument("--model", required=True, help="network with heads, without a mask head")
+    p.add_argument("--out", required=True, help="file to write")
+    p.add_argument("--objects", type=int, default=12000)
+    p.add_argument("--steps", type=int, default=1500)
+    p.add_argument("--batch", type=int, default=32)
+    p.add_argument("--rate", type=float, default=3e-3)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--threads", type=int, default=1)
+    args = p.parse_args()
+    torch.set_num_threads(args.threads)
+    cv2.setNumThreads(1)
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
+    found = objects(args.data)
+    print({k: (len(v), sum(len(m) for _, m in v)) for k, v in found.items()}, file=sys.stderr)
+    backgrounds = [i.picture for kind in ("pictures", "regions") for i in data.find(args.data).items.get(kind, [])]
+    kept = gather(rng, Frozen(args.model, args.threads), found, backgrounds, args.objects)
+    model = train(np.random.default_rng(args.seed + 1), kept, args.steps, args.batch, args.rate)
+    graft(args.model, model, args.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
