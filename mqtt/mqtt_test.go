@@ -457,9 +457,7 @@ func TestTooManyCommands(t *testing.T) {
 	p, _ := start(t, cfg)
 	waitfor.True(t, "it subscribes", func() bool { return len(b.server.Topics.Subscribers(gateAt+"/pause/set").Subscriptions) > 0 })
 	const commands = 3 * maxCommands
-	for range commands {
-		b.publish(gateAt+"/pause/set", on, false)
-	}
+	b.flood(gateAt+"/pause/set", on, commands)
 	waitfor.True(t, "answers that there are too many", func() bool { return len(b.messages(gateAt+topicAnswer)) >= commands-maxCommands-1 })
 	if got := b.messages(gateAt + topicAnswer)[0]; !strings.Contains(got, "commands wait already") {
 		t.Error(got)
