@@ -774,9 +774,14 @@ func TestQuiet(t *testing.T) {
 		}
 		return r
 	}
-	a.Member.mu.Lock()
-	seen := a.seen
-	a.Member.mu.Unlock()
+	newest := slices.Max(append(slices.Collect(maps.Values(a.valid())), slices.Collect(maps.Values(b.valid()))...))
+	var seen uint64
+	until(t, "the box that watches is told of the last lease", func() bool {
+		a.Member.mu.Lock()
+		defer a.Member.mu.Unlock()
+		seen = a.seen
+		return seen >= newest
+	})
 	for range 2 {
 		before := revision()
 		until(t, "the box has renewed its key", func() bool { return revision() > before })
