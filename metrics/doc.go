@@ -7,7 +7,7 @@
 //
 // docs/metrics.md lists them all, besides the Go runtime's and the process's. A
 // camera's counters and histograms are there at 0 as soon as it is; its gauges once
-// there is something to tell, since 0 would be a lie about a clock nobody has read,
+// there is something to tell, since 0 would claim a clock offset that was never measured,
 // and those of a solve for a minute after it.
 // What an object or a camera had is gone when it is removed, so there are never
 // more series than there are cameras, objects, zones and lines.

@@ -242,8 +242,8 @@ func (b *broker) publish(topic, payload string, retain bool) {
 	}
 }
 
-// flood publishes many at once, which nobody acknowledges: mochi 2.7.9 waits for ever when it notes a message to be acknowledged
-// between the two read locks that Inflight.NextImmediate takes for each acknowledgement.
+// flood publishes a message count times with QoS 0, which has no acknowledgements. With QoS 1, mochi 2.7.9 can deadlock: for each
+// acknowledgement Inflight.NextImmediate takes a read lock twice, and Inflight.Set waits for the write lock in between.
 func (b *broker) flood(topic, payload string, count int) {
 	b.t.Helper()
 	for range count {

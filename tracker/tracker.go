@@ -230,7 +230,8 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		return err
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
-	if f.recalled {      // its objects may be anywhere by now: all that is around them there is to be told from them
+	// The objects of a recalled frame may be anywhere by now: all that is around them there is to be told from them.
+	if f.recalled {
 		f.Belief.Near = f.Belief.Near[:0]
 	} else {
 		t.affinity.Mark(&f.Belief, f.Picture, t.objects.views())

@@ -32,8 +32,8 @@ type Options struct {
 	// Beside are classes of which objects begin by themselves beside the object, and are followed, too, as a camera
 	// does; none: nothing does.
 	Beside   []string
-	Progress func(done, total int) // frames; nil means nobody looks
-	// Frame is called after each frame; its error ends the run. nil means nobody looks.
+	Progress func(done, total int) // frames; nil: it is not called
+	// Frame is called after each frame; its error ends the run. nil: it is not called.
 	Frame func(sequence string, index int, f Frame) error
 }
 

@@ -1,4 +1,6 @@
-// Package foreground measures the masks of what a standing camera marks by itself against the true foreground: all that moves or
-// came since. Nobody marks anything. In go sequences in DAVIS' layout, out come the intersection over union of all masks together
-// with the foreground, and how many masks have a straight side, which is a box that was filled. One goroutine calls it.
+// Package foreground compares the masks of objects that a standing camera detects and follows with the true foreground, which is
+// every pixel that differs from the empty scene. No object is marked by hand.
+//
+// The input is sequences in DAVIS' layout. The output is, for each sequence, the intersection over union of the union of all masks and
+// the foreground, and the share of masks with a straight side, as a mask has that fills its box. One goroutine calls it.
 package foreground

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/offline"
+	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
@@ -23,8 +24,8 @@ type Options struct {
 	Tracker   tracker.Config
 	Marking   marking.Config
 	Every     int                   // frames from one look at all of a picture to the next
-	Progress  func(done, total int) // frames; nil means nobody looks
-	// Picture is called after each frame; its error ends the run. nil means nobody looks.
+	Progress  func(done, total int) // frames; nil: it is not called
+	// Picture is called after each frame; its error ends the run. nil: it is not called.
 	Picture func(sequence string, frame int, p Picture) error
 }
 
@@ -117,10 +118,10 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 
 // sums are those over a sequence's frames.
 type sums struct {
-	j                               []float64
-	extra, missed                   float64
-	masks, straight, truths, truest int
-	visible, estimated              int
+	j                                     []float64
+	extra, missed                         float64
+	masks, straight, truths, trueStraight int
+	visible, estimated                    int
 }
 
 func (s *sums) add(p *offline.Picture, r *tracker.Result) {
@@ -139,7 +140,7 @@ func (s *sums) add(p *offline.Picture, r *tracker.Result) {
 	}
 	s.estimated += r.Solve.Estimated
 	for _, part := range parts(p.Truth, p.Width) {
-		count(&s.truths, &s.truest, part, p.Width)
+		count(&s.truths, &s.trueStraight, part, p.Width)
 	}
 	var both, masked, truth int
 	for i, t := range p.Truth {
@@ -159,20 +160,13 @@ func (s *sums) sequence(name string) (Sequence, error) {
 	}
 	n := float64(len(s.j))
 	return Sequence{
-		Name: name, J: mean(s.j), Later: mean(s.j[len(s.j)/2:]), Extra: s.extra / n, Missed: s.missed / n, Frames: len(s.j),
-		Masks: s.masks, Straight: share(s.straight, s.masks), Truths: s.truths, TrueStraight: share(s.truest, s.truths),
+		Name: name, J: stats.Mean(s.j), Later: stats.Mean(s.j[len(s.j)/2:]), Extra: s.extra / n, Missed: s.missed / n, Frames: len(s.j),
+		Masks: s.masks, Straight: share(s.straight, s.masks), Truths: s.truths, TrueStraight: share(s.trueStraight, s.truths),
 		Visible: s.visible, Estimated: share(s.estimated, s.visible),
 	}, nil
 }
 
 var errNoForeground = errors.New("no frame has foreground; want 4 in 1000 of its pixels")
-
-func mean(v []float64) (sum float64) {
-	for _, x := range v {
-		sum += x / float64(len(v))
-	}
-	return sum
-}
 
 func share(part, of int) float64 { return float64(part) / float64(max(1, of)) }
 

@@ -50,8 +50,8 @@ type Options struct {
 	Seeds    int                            // instances; 0 means DefaultSeeds
 	Starts   int                            // starts of each method, of which the one of lowest energy counts; 0 means 1
 	Workers  int                            // runs side by side; 0 means one a core
-	Progress func(done, total int)          // runs; nil means nobody looks
-	Instance func(seed uint64, in Instance) // after each instance, in order; nil means nobody looks
+	Progress func(done, total int)          // runs; nil: it is not called
+	Instance func(seed uint64, in Instance) // after each instance, in order; nil: it is not called
 }
 
 // Instance is one instance with the labels that each method gives it.

@@ -36,7 +36,7 @@ type Options struct {
 	ModelName   string
 	Features    features.Config
 	Tracker     tracker.Config
-	Progress    func(done, total int) // frames; nil means nobody looks
+	Progress    func(done, total int) // frames; nil: it is not called
 }
 
 // Report is the outcome, in the stable form `segd eval mot --json` prints.

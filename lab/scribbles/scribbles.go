@@ -26,8 +26,8 @@ type Options struct {
 	Tracker   tracker.Config
 	Seed      uint64                // of the first set of strokes
 	Seeds     int                   // sets of strokes a picture; 0 means 5
-	Progress  func(done, total int) // segmentations; nil means nobody looks
-	// Picture is called after each; its error ends the run. nil means nobody looks.
+	Progress  func(done, total int) // segmentations; nil: it is not called
+	// Picture is called after each; its error ends the run. nil: it is not called.
 	Picture func(sequence string, seed uint64, p Picture) error
 }
 

@@ -43,7 +43,7 @@ type Options struct {
 	Datasets []string              // nil means all of Datasets
 	Settings []Setting             // nil means Settings()
 	Workers  int                   // runs side by side; 0 means one a core
-	Progress func(done, total int) // runs; nil means nobody looks
+	Progress func(done, total int) // runs; nil: it is not called
 }
 
 // Report is the outcome, in the stable form `segd eval ssl --json` prints.
