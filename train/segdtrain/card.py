@@ -1,6 +1,7 @@
 """A model's card: what it is, what it saw, how it was trained and what it makes of it, written by the program that knows."""
 import hashlib
 import json
+import os
 import subprocess
 import time
 
@@ -42,6 +43,27 @@ def write(path, args, net, pictures, runs, model, apart):
         f.write(f"\nThe pictures, by SHA-256 over their names and contents (`python -m segdtrain.data list`):\n\n| | |\n|---|---|\n{sums}\n")
         if args.keep_start:
             f.write(f"\nThe weights are {args.keep_start:.0%} of what was begun with and {1 - args.keep_start:.0%} of what that became.\n")
+
+
+def sha256(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def add_mask_head(path, model, before, args, found):
+    """Has a card tell of the model's mask head, which was trained on the network with the SHA-256 before. Found are pictures and masks by
+    source."""
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    rows = [
+        ("output `masks`", "1×32×H/8×W/8 float32, for the mask head alone"),
+        ("mask head", "an ONNX file in base64 in the metadata, `segd.masks`: `region`, 1×3×896×28, the 96 channels of `features` and `masks` in a box grown 1.3 times at 28×28 cells, one plane below the other in three; `logits`, 1×1×28×28, of each cell to be the object's"),
+        ("mask head trained on", f"{args.objects:,} objects out of " + "; ".join(f"{pictures:,} pictures with {masks:,} masks ({name})" for name, (pictures, masks) in found.items()) + f"; {args.steps:,} steps of {args.batch}, learning rate {args.rate:g} to 0 by a cosine, seed {args.seed}, on the network with SHA-256 `{before}`"),
+    ]
+    at = next(i for i, line in enumerate(lines) if line.startswith("| SHA-256 |"))
+    lines[at : at + 1] = [*(f"| {k} | {v} |" for k, v in rows), f"| size with the mask head | {os.path.getsize(model):,} bytes |", f"| SHA-256 | `{sha256(model)}` |"]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
 
 
 def add_scores(path, segd, davis, model, repeat=3):

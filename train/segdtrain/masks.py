@@ -26,7 +26,7 @@ from onnx import helper, numpy_helper
 from scipy.io import loadmat
 from torch import nn
 
-from . import data, network, views
+from . import card, data, network, views
 
 GROWN = 1.3  # a region over the box
 CELLS = 28  # of a region, along each side
@@ -218,11 +218,25 @@ def grown(box, by):
     return np.concatenate([middle - half, middle + half])
 
 
+def without_head(path):
+    """The network in a file, or what is wrong with it: a mask head takes half an hour to train."""
+    model = onnx.load(path)
+    if any(o.name == OUTPUT for o in model.graph.output):
+        raise ValueError(f"{path} has a mask head already; want the network before it got one")
+    made = {name for node in model.graph.node for name in node.output}
+    if not made.issuperset((*FINE, COARSE)):
+        raise ValueError(f"{path} has no heads of NanoDet-m's; want a network with them")
+    channels = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
+    if channels != EMBEDDING:
+        raise ValueError(f"{path} makes {channels} channels of features; want {EMBEDDING}, as the mask head sees")
+    return model
+
+
 class Frozen:
     """The network, and what the head sees of it."""
 
     def __init__(self, path, threads):
-        model = onnx.load(path)
+        model = without_head(path)
         for name in (*FINE, COARSE):
             model.graph.output.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
         options = onnxruntime.SessionOptions()
@@ -377,7 +391,7 @@ def train(rng, kept, steps, batch, rate):
 
 def graft(path, model, to):
     """Adds the output and the head to a network's file; what it makes is as it was."""
-    file = onnx.load(path)
+    file = without_head(path)
     graph = file.graph
     weight = model.added.weight.detach().numpy()
     fine = weight.shape[1] * 2 // 3
@@ -436,12 +450,18 @@ def main():
     cv2.setNumThreads(1)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
+    frozen = Frozen(args.model, args.threads)
     found = objects(args.data)
     print({k: (len(v), sum(len(m) for _, m in v)) for k, v in found.items()}, file=sys.stderr)
     backgrounds = [i.picture for kind in ("pictures", "regions") for i in data.find(args.data).items.get(kind, [])]
-    kept = gather(rng, Frozen(args.model, args.threads), found, backgrounds, args.objects)
+    kept = gather(rng, frozen, found, backgrounds, args.objects)
     model = train(np.random.default_rng(args.seed + 1), kept, args.steps, args.batch, args.rate)
+    before = card.sha256(args.model)
     graft(args.model, model, args.out)
+    path = os.path.splitext(args.out)[0] + ".md"
+    if os.path.exists(path):
+        masks = {name: (len(v), sum(len(m) for _, m in v)) for name, v in found.items()}
+        card.add_mask_head(path, args.out, before, args, masks)
     return 0
 
 

@@ -1,4 +1,5 @@
 """Ten steps on made pictures, and that each demand asks for what it should. Run by `make train-test`."""
+import argparse
 import json
 import os
 
@@ -372,6 +373,21 @@ def test_mask_head(objects, pictures, tmp_path):
         got = model(seen)[0]
     assert ((got > 0) == (want > 0.5)).float().mean() > 0.8
     masks.graft(before, model, after)
+    with pytest.raises(ValueError, match="has a mask head already"):
+        masks.Frozen(after, 1)
+    with pytest.raises(ValueError, match="want a network with them"):
+        masks.Frozen(start.NANODET, 1)
+    other = onnx.load(before)
+    other.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 128
+    onnx.save(other, str(tmp_path / "m128.onnx"))
+    with pytest.raises(ValueError, match="128 channels"):
+        masks.Frozen(str(tmp_path / "m128.onnx"), 1)
+    made = tmp_path / "after.md"
+    made.write_text("| size | 1 |\n| SHA-256 | `0` |\n| shape | s |\n")
+    args = argparse.Namespace(objects=60, steps=60, batch=16, rate=3e-3, seed=1)
+    card.add_mask_head(str(made), after, card.sha256(before), args, {"coco": (6, 7)})
+    text = made.read_text()
+    assert card.sha256(after) in text and card.sha256(before) in text and "`0`" not in text and "6 pictures with 7 masks" in text
     x = np.random.default_rng(1).normal(size=(1, 3, 96, 64)).astype(np.float32)
     sessions = [onnxruntime.InferenceSession(p, providers=["CPUExecutionProvider"]) for p in (before, after)]
     names = ["features", *heads.OUTPUTS]
