@@ -284,9 +284,9 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 
 // patchWork is what a patch takes until it is in the scene.
 type patchWork struct {
-	stats  regionStats
-	coarse []Map // what the model sees of it smaller
-	inside Map   // likewise
+	stats        regionStats
+	coarse       []Map // what the model sees of it smaller
+	maskFeatures Map   // likewise
 }
 
 // segment cuts the image into dst's superpixels while the model looks at it, and
@@ -313,7 +313,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	}
 	dst.Patches = dst.Patches[:len(e.crops)]
 	for k := range dst.Patches {
-		dst.Patches[k].Maps, dst.Patches[k].Inside.Data = dst.Patches[k].Maps[:0], dst.Patches[k].Inside.Data[:0]
+		dst.Patches[k].Maps, dst.Patches[k].MaskFeatures.Data = dst.Patches[k].Maps[:0], dst.Patches[k].MaskFeatures.Data[:0]
 	}
 	e.large = plan.Large.Intersect(all)
 	e.modelErr = nil
@@ -446,11 +446,11 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 			view.Rectangle = image.Rectangle{}
 		}
 		p := &dst.Patches[k]
-		sight, err := e.model.Features(Sight{Maps: p.Maps[:0], Found: e.found[:0], Inside: p.Inside}, bgr, width, height, view)
+		sight, err := e.model.Features(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
 		if err != nil {
 			return err
 		}
-		p.Maps, p.Inside, e.found = sight.Maps, sight.Inside, sight.Found
+		p.Maps, p.MaskFeatures, e.found = sight.Maps, sight.MaskFeatures, sight.Found
 		if scale == 1 {
 			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
 		}
@@ -492,7 +492,7 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 		e.swapMaps(dst)
 		for k := range dst.Patches {
 			releaseMaps(e.patches[k].coarse)
-			release(&e.patches[k].inside.Data)
+			release(&e.patches[k].maskFeatures.Data)
 		}
 	}()
 	for k := range coarser {
@@ -513,7 +513,7 @@ func (e *Extractor) swapMaps(dst *Scene) {
 	for k := range dst.Patches {
 		p, w := &dst.Patches[k], &e.patches[k]
 		p.Maps, w.coarse = w.coarse, p.Maps
-		p.Inside, w.inside = w.inside, p.Inside
+		p.MaskFeatures, w.maskFeatures = w.maskFeatures, p.MaskFeatures
 	}
 }
 

@@ -89,8 +89,8 @@ type Patch struct {
 	Pixels []int16
 	// Maps are what the model saw of the patch and round it, in the model's order.
 	Maps []Map
-	// Inside is what a Masker sees of it beside Maps.
-	Inside Map
+	// MaskFeatures are what a Masker sees of it beside Maps.
+	MaskFeatures Map
 }
 
 // Release gives what takes most of s's memory to whoever makes scenes next, of any camera. Nobody may use s any more until
@@ -102,7 +102,7 @@ func (s *Scene) Release() {
 		release(&p.Labels)
 		release(&p.Pixels)
 		releaseMaps(p.Maps)
-		release(&p.Inside.Data)
+		release(&p.MaskFeatures.Data)
 	}
 	release(&s.X)
 	for k := range s.Coarse[:cap(s.Coarse)] {
@@ -195,8 +195,8 @@ type Sight struct {
 	// more, the best first; nothing if it knows none. What a border of the view cuts, unless it is
 	// one of the image, is left out.
 	Found []Detection
-	// Inside is what a Masker wants back; without Data where a model is none.
-	Inside Map
+	// MaskFeatures are what a Masker wants back; without Data where a model is none.
+	MaskFeatures Map
 }
 
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.

@@ -26,7 +26,7 @@ type object struct {
 	box                   image.Rectangle // of the last mask
 	extent                image.Rectangle // by its track, lately
 	detected              image.Rectangle // in the newest scene; empty: it was not
-	inside                []float32       // in the newest scene: log odds of each superpixel to be the thing in detected; or none
+	maskLogits            []float32       // in the newest scene: log odds of each superpixel to be the thing in detected; or none
 	misfit                float64         // of its last mask's box and the extent then, 0…1
 	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
 	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
@@ -57,7 +57,7 @@ func (o *objects) views() []propagation.Object {
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, propagation.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
 		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
-			o.viewsOf[k].Extent, o.viewsOf[k].Misfit, o.viewsOf[k].Inside = at.detected, at.misfit, at.inside
+			o.viewsOf[k].Extent, o.viewsOf[k].Misfit, o.viewsOf[k].MaskLogits = at.detected, at.misfit, at.maskLogits
 		}
 		o.viewsOf[k].TrackLost = !o.all[k].Tracked && !o.all[k].extent.Empty()
 	}
@@ -68,7 +68,7 @@ func (o *objects) views() []propagation.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection, c.all[k].Tracked, c.all[k].inside = propagation.Detection{}, false, nil
+		c.all[k].Detection, c.all[k].Tracked, c.all[k].maskLogits = propagation.Detection{}, false, nil
 	}
 	return c
 }
@@ -98,14 +98,14 @@ func (o *objects) track(extents []Extent, lostAfter int) {
 	}
 }
 
-// see has a mask head tell the objects with a track from what else is in their boxes.
-func (o *objects) see(s *features.Scene) error {
+// computeMaskLogits sets the mask logits of the objects with a track whose box was detected in s.
+func (o *objects) computeMaskLogits(s *features.Scene) error {
 	for k := range o.all {
 		at := &o.all[k]
-		at.inside = at.inside[:0]
+		at.maskLogits = at.maskLogits[:0]
 		if b := at.detected; at.Tracked && !b.Empty() {
 			var err error
-			if at.inside, err = s.Inside(at.inside, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); err != nil {
+			if at.maskLogits, err = s.MaskLogits(at.maskLogits, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); err != nil {
 				return fmt.Errorf("tracker: %w", err)
 			}
 		}
@@ -150,7 +150,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	}
 	for k, o := range a.Objects {
 		if b := o.Box; b != nil {
-			if marked[k].Inside, err = s.Inside(nil, [4]float64(b)); err != nil {
+			if marked[k].MaskLogits, err = s.MaskLogits(nil, [4]float64(b)); err != nil {
 				return nil, fmt.Errorf("tracker: %w", err)
 			}
 		}

@@ -127,7 +127,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		f := t.load(s)
 		start := time.Now()
-		if err := t.objects.see(s); err != nil {
+		if err := t.objects.computeMaskLogits(s); err != nil {
 			return nil, err
 		}
 		t.expect(f)

@@ -61,7 +61,7 @@ type Info struct {
 	// of two.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 
-	inside string // the output that is the mask head's alone
+	maskFeatures string // the output that is the mask head's alone
 }
 
 // Channels is how many features the taps have together.
@@ -164,11 +164,11 @@ func (i *Info) heads() (heads []Layer, of layout) {
 // defaults chooses taps as Info documents.
 func (i *Info) defaults() ([]Layer, error) {
 	heads, _ := i.heads()
-	inside := i.output(i.inside)
+	masks := i.output(i.maskFeatures)
 	var outputs []Layer
 	for k, l := range i.Layers {
 		head := slices.ContainsFunc(heads, func(h Layer) bool { return h.Name == l.Name })
-		if s := i.stride(&l); l.Output && !head && &i.Layers[k] != inside && s > 0 && s <= sizeStep {
+		if s := i.stride(&l); l.Output && !head && &i.Layers[k] != masks && s > 0 && s <= sizeStep {
 			outputs = append(outputs, l)
 		}
 	}

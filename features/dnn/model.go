@@ -27,9 +27,9 @@ var embedded []byte
 // implements features.Model. Any goroutine may use it, several at once; cameras may share it.
 type Model struct {
 	runner
-	info   Info
-	heads  layout      // behind the taps; without strides there are none
-	inside *insideHead // behind the heads; nil: it has none
+	info     Info
+	heads    layout    // behind the taps; without strides there are none
+	maskHead *maskHead // behind the heads; nil: it has none
 }
 
 // source is a model file that has been read and looked at, but not by an engine.
@@ -182,8 +182,8 @@ func (m *Model) describe() (err error) {
 	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
 		return err
 	}
-	if m.src.graph != nil && m.src.graph.inside != "" {
-		m.info.inside = insideOutput
+	if m.src.graph != nil && m.src.graph.maskHead != "" {
+		m.info.maskFeatures = maskFeaturesOutput
 	}
 	if m.info.Taps, err = m.info.choose(m.opt.Taps); err != nil {
 		return err
@@ -197,14 +197,14 @@ func (m *Model) describe() (err error) {
 		m.info.Classes = coco.Names()
 	}
 	m.heads = of
-	if err := m.openInside(); err != nil {
+	if err := m.openMaskHead(); err != nil {
 		return err
 	}
 	if err := m.choose(); err != nil {
 		return err
 	}
-	if m.inside != nil {
-		if err := m.inside.choose(); err != nil {
+	if m.maskHead != nil {
+		if err := m.maskHead.choose(); err != nil {
 			return fmt.Errorf("mask head: %w", err)
 		}
 	}
@@ -306,16 +306,16 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 	if view.Large {
 		maps = 0
 	}
-	dst.Maps, dst.Found, dst.Inside.Data = slices.Grow(dst.Maps[:0], maps)[:maps], dst.Found[:0], dst.Inside.Data[:0]
+	dst.Maps, dst.Found, dst.MaskFeatures.Data = slices.Grow(dst.Maps[:0], maps)[:maps], dst.Found[:0], dst.MaskFeatures.Data[:0]
 	err := m.see(bgr, width, show, func(n network, at int) error {
 		for i := range dst.Maps {
 			if err := m.fetch(&dst.Maps[i], n, i, at, show); err != nil {
 				return fmt.Errorf("tap %q: %w", m.info.Taps[i].Name, err)
 			}
 		}
-		if m.inside != nil && maps > 0 {
-			if err := m.fetch(&dst.Inside, n, m.inside.tap, at, show); err != nil {
-				return fmt.Errorf("output %q: %w", insideOutput, err)
+		if m.maskHead != nil && maps > 0 {
+			if err := m.fetch(&dst.MaskFeatures, n, m.maskHead.tap, at, show); err != nil {
+				return fmt.Errorf("output %q: %w", maskFeaturesOutput, err)
 			}
 		}
 		for i, strides := range m.heads.strides {
@@ -366,8 +366,8 @@ func place(first, n, input, shown, cells int) (stride, offset float64) {
 // Close releases the engine's memory. Calling it again does nothing.
 func (m *Model) Close() error {
 	err := m.close()
-	if m.inside != nil {
-		err = errors.Join(err, m.inside.close())
+	if m.maskHead != nil {
+		err = errors.Join(err, m.maskHead.close())
 	}
 	return err
 }

@@ -74,7 +74,7 @@ const (
 type onnxGraph struct {
 	inputs, outputs []onnxValue
 	nodes           []onnxNode
-	inside          string // the mask head, in base64
+	maskHead        string // the mask head, in base64
 }
 
 // onnxNode is an operation of an ONNX graph.
@@ -94,8 +94,8 @@ func parseONNX(data []byte) (*onnxGraph, error) {
 		case num == modelGraph && body != nil:
 			graph = body
 		case num == modelMetadata:
-			inside, err := insideOf(body)
-			g.inside += inside
+			head, err := maskHeadOf(body)
+			g.maskHead += head
 			return err
 		}
 		return nil

@@ -66,10 +66,10 @@ func (m *cachedModel) Features(dst features.Sight, bgr []byte, width, height int
 	return copySight(dst, kept), nil
 }
 
-// Inside implements features.Masker.
-func (m *cachedModel) Inside(grid *features.Grid, maps []features.Map, inside *features.Map) (bool, error) {
+// MaskLogits implements features.Masker.
+func (m *cachedModel) MaskLogits(grid *features.Grid, maps []features.Map, head *features.Map) (bool, error) {
 	if masker, ok := m.Model.(features.Masker); ok {
-		return masker.Inside(grid, maps, inside)
+		return masker.MaskLogits(grid, maps, head)
 	}
 	return false, nil
 }
@@ -81,9 +81,9 @@ func copySight(dst, s features.Sight) features.Sight {
 		m.Data = append(dst.Maps[k].Data[:0], m.Data...)
 		dst.Maps[k] = m
 	}
-	data := append(dst.Inside.Data[:0], s.Inside.Data...)
-	dst.Inside = s.Inside
-	dst.Inside.Data = data
+	data := append(dst.MaskFeatures.Data[:0], s.MaskFeatures.Data...)
+	dst.MaskFeatures = s.MaskFeatures
+	dst.MaskFeatures.Data = data
 	dst.Found = append(dst.Found[:0], s.Found...)
 	return dst
 }

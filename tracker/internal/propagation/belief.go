@@ -169,9 +169,9 @@ type Source struct {
 type Object struct {
 	*trackstate.Object
 	*Detection
-	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
-	Misfit float64         // how little its last mask's box was that, 0…1
-	Inside []float32       // N: by a mask head the log odds of being the thing in Extent; or none
+	Extent     image.Rectangle // pixels; of one that is tracked and in sight, else empty
+	Misfit     float64         // how little its last mask's box was that, 0…1
+	MaskLogits []float32       // N: by a mask head the log odds of being the thing in Extent; or none
 	// TrackLost is whether it had a track, and has none now: where others have boxes it is behind them.
 	TrackLost bool
 }

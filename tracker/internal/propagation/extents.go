@@ -88,7 +88,7 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 			from, to := p.Grid.Span(row, float64(box.Min.X+box.Max.X)/2, leastReach*float64(box.Dx()))
 			for _, i := range p.Grid.Order[from:to] {
 				logit := boxLogit(box, p, int(i))
-				if in := objects[k].Inside; len(in) > 0 {
+				if in := objects[k].MaskLogits; len(in) > 0 {
 					logit += float64(in[i])
 				}
 				if logit > leastLogit {

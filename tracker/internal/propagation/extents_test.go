@@ -100,41 +100,43 @@ func TestTrackLostIsBehind(t *testing.T) {
 	}
 }
 
-// Where an object is shown by its box the classifier counts by as much.
-func TestAdmit(t *testing.T) {
+// Where an object is shown by its box the classifier counts by as much, in every picture that is propagated to.
+func TestShown(t *testing.T) {
 	p := made(t, 1)[0]
-	var e extents
-	e.lay(p, tracked(1, image.Rect(10, 6, 40, 56)))
-	shown := e.admit(nil, p.N, 2)
-	if len(shown) != 2*p.N {
-		t.Fatalf("%d shares; want %d", len(shown), 2*p.N)
+	var a Affinity
+	var b Belief
+	b.Reset(p.N, 2)
+	a.Propagate(&b, p, 1, nil, tracked(1, image.Rect(10, 6, 40, 56)))
+	if len(b.Shown) != 2*p.N {
+		t.Fatalf("%d shares; want %d", len(b.Shown), 2*p.N)
 	}
 	for i := range p.N {
-		if shown[2*i] != 1 || shown[2*i+1] != e.shown(i, 0) {
-			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, shown[2*i:2*i+2], e.shown(i, 0))
+		if b.Shown[2*i] != 1 || b.Shown[2*i+1] != a.extents.shown(i, 0) {
+			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, b.Shown[2*i:2*i+2], a.extents.shown(i, 0))
 		}
 	}
-	e.lay(p, tracked(1))
-	if shown = e.admit(shown[:0], p.N, 2); len(shown) != 0 {
+	without := tracked(1, image.Rectangle{})
+	b.Reset(p.N, 2)
+	if a.Propagate(&b, p, 1, nil, without); len(b.Shown) != 0 {
 		t.Error("without boxes there are shares")
 	}
 }
 
 // A mask head's log odds are added to those of the box.
-func TestInsideIsAdded(t *testing.T) {
+func TestMaskLogitsAreAdded(t *testing.T) {
 	p := made(t, 1)[0]
 	box := image.Rect(10, 6, 40, 56)
 	var e extents
 	objects := tracked(1, box)
 	e.lay(p, objects)
 	alone := slices.Clone(e.odds)
-	objects[0].Inside = make([]float32, p.N)
-	for i := range objects[0].Inside {
-		objects[0].Inside[i] = float32(i%5) - 2
+	objects[0].MaskLogits = make([]float32, p.N)
+	for i := range objects[0].MaskLogits {
+		objects[0].MaskLogits[i] = float32(i%5) - 2
 	}
 	e.lay(p, objects)
 	for i, odds := range e.odds {
-		if want := alone[i] * math.Exp(float64(objects[0].Inside[i])); alone[i] > farOdds && math.Abs(odds-want) > 1e-9*want {
+		if want := alone[i] * math.Exp(float64(objects[0].MaskLogits[i])); alone[i] > farOdds && math.Abs(odds-want) > 1e-9*want {
 			t.Fatalf("superpixel %d: odds %g; want %g", i, odds, want)
 		}
 	}

@@ -37,8 +37,8 @@ func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
 	rows := b.cues()
 	for k, i := range b.in {
 		odds[i] = boxPerceptron().Odds(rows[k*cueInputs : (k+1)*cueInputs])
-		if len(o.Inside) > 0 {
-			odds[i] += float64(o.Inside[i])
+		if len(o.MaskLogits) > 0 {
+			odds[i] += float64(o.MaskLogits[i])
 		}
 		p[i] = 1 / (1 + math.Exp(-odds[i]))
 	}

@@ -28,8 +28,8 @@ type Seeder struct {
 type Object struct {
 	Label   int
 	Defined bool // it begins with the annotation, or is replaced; else it is corrected
-	// Inside is what a mask head makes of its box: N log odds, or none.
-	Inside []float32
+	// MaskLogits are what a mask head makes of its box: N log odds, or none.
+	MaskLogits []float32
 }
 
 // work is one call of Apply.

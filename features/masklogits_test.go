@@ -12,8 +12,8 @@ type halves struct {
 	err error
 }
 
-func (m halves) Inside(g *Grid, _ []Map, inside *Map) (bool, error) {
-	if len(inside.Data) == 0 {
+func (m halves) MaskLogits(g *Grid, _ []Map, head *Map) (bool, error) {
+	if len(head.Data) == 0 {
 		return false, errors.New("nothing is seen")
 	}
 	g.Cols, g.Rows = 4, 2
@@ -32,11 +32,11 @@ func (flatModel) Features(dst Sight, _ []byte, width, height int, v View) (Sight
 		Channels: 1, Height: 1, Width: 1, StrideX: float64(v.Dx()), StrideY: float64(v.Dy()),
 		OffsetX: float64(v.Min.X) + float64(v.Dx())/2 - 0.5, OffsetY: float64(v.Min.Y) + float64(v.Dy())/2 - 0.5, Data: []float32{1},
 	}
-	dst.Maps, dst.Inside = append(dst.Maps[:0], m), m
+	dst.Maps, dst.MaskFeatures = append(dst.Maps[:0], m), m
 	return dst, nil
 }
 
-func TestInside(t *testing.T) {
+func TestMaskLogits(t *testing.T) {
 	const w, h = 64, 48
 	bgr := make([]byte, 3*w*h)
 	for i := range bgr {
@@ -55,7 +55,7 @@ func TestInside(t *testing.T) {
 	}
 	s := scene(halves{}, Plan{Whole: true})
 	box := [4]float64{16, 8, 48, 40}
-	got, err := s.Inside(nil, box)
+	got, err := s.MaskLogits(nil, box)
 	if err != nil || len(got) != s.N {
 		t.Fatalf("%d log odds, %v; want %d", len(got), err, s.N)
 	}
@@ -72,17 +72,17 @@ func TestInside(t *testing.T) {
 			t.Fatalf("superpixel %d: %g; want %g", i, v, sum/n)
 		}
 	}
-	if again, err := s.Inside(got, [4]float64{-20, -20, -10, -10}); err != nil || len(again) != 0 {
+	if again, err := s.MaskLogits(got, [4]float64{-20, -20, -10, -10}); err != nil || len(again) != 0 {
 		t.Errorf("a box outside of the picture: %d log odds, %v", len(again), err)
 	}
-	if got, err := scene(flatModel{}, Plan{Whole: true}).Inside(nil, box); err != nil || len(got) != 0 {
+	if got, err := scene(flatModel{}, Plan{Whole: true}).MaskLogits(nil, box); err != nil || len(got) != 0 {
 		t.Errorf("a model without a mask head: %d log odds, %v", len(got), err)
 	}
 	fault := errors.New("no")
-	if _, err := scene(halves{err: fault}, Plan{Whole: true}).Inside(nil, box); !errors.Is(err, fault) {
+	if _, err := scene(halves{err: fault}, Plan{Whole: true}).MaskLogits(nil, box); !errors.Is(err, fault) {
 		t.Errorf("%v; want the model's error", err)
 	}
-	if got, err := scene(halves{}, Plan{}).Inside(nil, box); err != nil || len(got) != 0 {
+	if got, err := scene(halves{}, Plan{}).MaskLogits(nil, box); err != nil || len(got) != 0 {
 		t.Errorf("a scene of nothing: %d log odds, %v", len(got), err)
 	}
 }
@@ -90,7 +90,7 @@ func TestInside(t *testing.T) {
 // leftHalf is what halves says at a place, between the middles of its cells as a line.
 func leftHalf(x, y float64, box [4]float64) float64 {
 	if x < box[0] || x >= box[2] || y < box[1] || y >= box[3] {
-		return outside
+		return outsideLogit
 	}
 	at := (x-box[0])/(box[2]-box[0])*4 - 0.5 // in cells
 	return 3 - 6*min(max(at-1, 0), 1)

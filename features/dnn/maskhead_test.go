@@ -42,10 +42,10 @@ func TestSampleRegion(t *testing.T) {
 				for row := range g.Rows {
 					for col := range g.Cols {
 						want := 0.0
-						for sample := range insideSamples * insideSamples {
-							x := (float64(col) + (float64(sample%insideSamples)+0.5)/insideSamples) / float64(g.Cols)
-							y := (float64(row) + (float64(sample/insideSamples)+0.5)/insideSamples) / float64(g.Rows)
-							want += at(c, g.X0+x*(g.X1-g.X0)-0.5, g.Y0+y*(g.Y1-g.Y0)-0.5) / (insideSamples * insideSamples)
+						for sample := range regionSamples * regionSamples {
+							x := (float64(col) + (float64(sample%regionSamples)+0.5)/regionSamples) / float64(g.Cols)
+							y := (float64(row) + (float64(sample/regionSamples)+0.5)/regionSamples) / float64(g.Rows)
+							want += at(c, g.X0+x*(g.X1-g.X0)-0.5, g.Y0+y*(g.Y1-g.Y0)-0.5) / (regionSamples * regionSamples)
 						}
 						if v := got[(c*g.Rows+row)*g.Cols+col]; math.Abs(float64(v)-want) > 1e-5 {
 							t.Fatalf("channel %d, cell %d, %d of %+v: %g; want %g", c, row, col, g, v, want)
@@ -58,7 +58,7 @@ func TestSampleRegion(t *testing.T) {
 }
 
 // The mask head of the model in the binary finds a disc in its box, by both engines alike.
-func TestInsideOfDisc(t *testing.T) {
+func TestMaskLogitsOfDisc(t *testing.T) {
 	const w, h = 320, 240
 	bgr := make([]byte, 3*w*h)
 	for i := range w * h {
@@ -80,13 +80,13 @@ func TestInsideOfDisc(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := features.Grid{X0: 105, Y0: 85, X1: 195, Y1: 175}
-		if ok, err := m.Inside(&g, s.Maps, &s.Inside); err != nil || !ok {
+		if ok, err := m.MaskLogits(&g, s.Maps, &s.MaskFeatures); err != nil || !ok {
 			t.Fatalf("%s: %t, %v", engine, ok, err)
 		}
 		made[k] = g
 		if n := testing.AllocsPerRun(10, func() {
 			g.X0, g.Y0, g.X1, g.Y1 = 105, 85, 195, 175
-			if _, err := m.Inside(&g, s.Maps, &s.Inside); err != nil {
+			if _, err := m.MaskLogits(&g, s.Maps, &s.MaskFeatures); err != nil {
 				t.Fatal(err)
 			}
 		}); n > 4 { // what the calls of engines take
@@ -120,10 +120,10 @@ func TestInsideOfDisc(t *testing.T) {
 func TestDamagedMaskHead(t *testing.T) {
 	for name, tt := range map[string]struct{ content, want string }{
 		"no base64": {"!", "base64"},
-		"no ONNX":   {base64.StdEncoding.EncodeToString([]byte("no model")), insideKey},
+		"no ONNX":   {base64.StdEncoding.EncodeToString([]byte("no model")), maskHeadKey},
 		"another":   {base64.StdEncoding.EncodeToString(embedded), "mask head"},
 	} {
-		entry := message{}.string(entryKey, insideKey).string(entryValue, tt.content)
+		entry := message{}.string(entryKey, maskHeadKey).string(entryValue, tt.content)
 		data := message(embeddedWithout(t)).bytes(modelMetadata, entry)
 		src, err := readONNX("m.onnx", data, wantModel)
 		if err != nil {
@@ -147,8 +147,8 @@ func embeddedWithout(t *testing.T) []byte {
 	return data
 }
 
-// BenchmarkInside is what one object costs: of that sampling, and all.
-func BenchmarkInside(b *testing.B) {
+// BenchmarkMaskLogits is what one object costs: of that sampling, and all.
+func BenchmarkMaskLogits(b *testing.B) {
 	m, err := Embedded(Options{Computing: Computing{Device: DeviceCPU, Threads: 1}})
 	if err != nil {
 		b.Fatal(err)
@@ -158,18 +158,18 @@ func BenchmarkInside(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	box := features.Grid{X0: 300, Y0: 100, X1: 360, Y1: 260, Cols: insideCells, Rows: insideCells}
+	box := features.Grid{X0: 300, Y0: 100, X1: 360, Y1: 260, Cols: regionCells, Rows: regionCells}
 	b.Run("sampling", func(b *testing.B) {
-		r, dst := new(region), make([]float32, insideChannels*insideCells*insideCells)
+		r, dst := new(region), make([]float32, regionChannels*regionCells*regionCells)
 		for b.Loop() {
 			r.sample(dst, &s.Maps[0], &box)
-			r.sample(dst[:32*insideCells*insideCells], &s.Inside, &box)
+			r.sample(dst[:32*regionCells*regionCells], &s.MaskFeatures, &box)
 		}
 	})
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
 			g := box
-			if _, err := m.Inside(&g, s.Maps, &s.Inside); err != nil {
+			if _, err := m.MaskLogits(&g, s.Maps, &s.MaskFeatures); err != nil {
 				b.Fatal(err)
 			}
 		}

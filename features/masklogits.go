@@ -6,12 +6,12 @@ import (
 	"github.com/segd/segd/internal/buffers"
 )
 
-// A Masker is a Model that tells the thing in a box from what else is in it and round it.
+// A Masker is a Model with a mask head, which says which part of a box is its object.
 type Masker interface {
 	Model
-	// Inside writes to logits, Rows×Cols of a grid over the region, how likely each cell is the thing's, from what sight maps
-	// show there: log odds. It returns false if the model cannot tell.
-	Inside(grid *Grid, maps []Map, inside *Map) (bool, error)
+	// MaskLogits makes grid, whose region is a box, the grid of a region round it, with the logit of each cell to be the object's. maps
+	// and head are the Maps and MaskFeatures of the patch that shows the box. It returns false if the model has no mask head.
+	MaskLogits(grid *Grid, maps []Map, head *Map) (bool, error)
 }
 
 // A Grid is log odds in square cells over a region of an image.
@@ -27,12 +27,12 @@ type Grid struct {
 // idleGrids are of no box at the moment.
 var idleGrids buffers.Stock[*Grid]
 
-// outside is the log odds of what lies beyond a grid.
-const outside = -8
+// outsideLogit is the log odds of what lies beyond a grid.
+const outsideLogit = -8
 
-// Inside returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box: x0, y0, x1 and y1
+// MaskLogits returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box: x0, y0, x1 and y1
 // in pixels, where the first pixel is from 0 to 1. It is empty if the scene was made without a Masker, or shows nothing of the box.
-func (s *Scene) Inside(dst []float32, box [4]float64) ([]float32, error) {
+func (s *Scene) MaskLogits(dst []float32, box [4]float64) ([]float32, error) {
 	dst = dst[:0]
 	p := s.showing(box)
 	if s.masker == nil || p == nil {
@@ -44,7 +44,7 @@ func (s *Scene) Inside(dst []float32, box [4]float64) ([]float32, error) {
 	}
 	defer idleGrids.Put(g)
 	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
-	if ok, err := s.masker.Inside(g, p.Maps, &p.Inside); err != nil || !ok {
+	if ok, err := s.masker.MaskLogits(g, p.Maps, &p.MaskFeatures); err != nil || !ok {
 		return dst, err
 	}
 	dst = buffers.Fit(dst, s.N)
@@ -57,7 +57,7 @@ func (s *Scene) showing(box [4]float64) (best *Patch) {
 	most := 0.0
 	for k := range s.Patches {
 		p := &s.Patches[k]
-		m := &p.Inside
+		m := &p.MaskFeatures
 		if len(m.Data) == 0 {
 			continue
 		}
@@ -84,7 +84,7 @@ func (g *Grid) pool(dst []float32, s *Scene) {
 		p := &s.Patches[k]
 		for i := p.First; i < p.First+p.N; i++ {
 			all := max(counts[i], float32(s.Area[i])/float32(p.Shrink*p.Shrink)) // pixels of the patch
-			dst[i] = (dst[i] + outside*(all-counts[i])) / all
+			dst[i] = (dst[i] + outsideLogit*(all-counts[i])) / all
 		}
 	}
 }

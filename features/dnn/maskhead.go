@@ -17,42 +17,42 @@ import (
 // the file's metadata. Of each cell of a region round the box it sees the channels of the feature map, and those of an output of the
 // network that is for it alone, and makes a logit.
 const (
-	insideKey     = "segd.masks" // of the metadata, in base64
-	insideOutput  = "masks"      // of the network
-	insideGrown   = 1.3          // a region over its box
-	insideCells   = 28           // of a region, along each side
-	insideSamples = 4            // of a cell, along each side
+	maskHeadKey        = "segd.masks" // of the metadata, in base64
+	maskFeaturesOutput = "masks"      // of the network
+	regionGrown        = 1.3          // a region over its box
+	regionCells        = 28           // of a region, along each side
+	regionSamples      = 4            // of a cell, along each side
 	// Engines take inputs of three planes, so a region's channels lie in three, one below the other.
-	insideChannels = 96
+	regionChannels = 96
 )
 
-// insideInput is the mask head's input, as engines see it.
-var insideInput = image.Pt(insideCells, insideCells*insideChannels/inputChannels)
+// regionInput is the mask head's input, as engines see it.
+var regionInput = image.Pt(regionCells, regionCells*regionChannels/inputChannels)
 
-// insideHead computes regions.
-type insideHead struct {
+// maskHead computes regions.
+type maskHead struct {
 	runner
-	tap int // of the model: that of insideOutput
+	tap int // of the model: that of maskFeaturesOutput
 }
 
-// openInside opens the mask head that a model's file has, if its taps are as it wants them.
-func (m *Model) openInside() error {
-	if m.info.inside == "" || len(m.info.Taps) != 1 {
+// openMaskHead opens the mask head that a model's file has, if its taps are as it wants them.
+func (m *Model) openMaskHead() error {
+	if m.info.maskFeatures == "" || len(m.info.Taps) != 1 {
 		return nil
 	}
-	data, err := base64.StdEncoding.DecodeString(m.src.graph.inside)
+	data, err := base64.StdEncoding.DecodeString(m.src.graph.maskHead)
 	if err != nil {
-		return fmt.Errorf("metadata %q: %w; want base64", insideKey, err)
+		return fmt.Errorf("metadata %q: %w; want base64", maskHeadKey, err)
 	}
-	src, err := readONNX(m.src.path, data, "want an ONNX file in "+insideKey)
+	src, err := readONNX(m.src.path, data, "want an ONNX file in "+maskHeadKey)
 	if err != nil {
 		return err
 	}
-	l := m.info.output(m.info.inside)
-	if l == nil || !l.isMap() || src.fixed != insideInput || l.Shape[1]+m.info.Taps[0].Shape[1] != insideChannels {
-		return fmt.Errorf("its mask head sees %v; want one that sees %v, %d channels of its feature map and of output %q", src.fixed, insideInput, insideChannels, insideOutput)
+	l := m.info.output(m.info.maskFeatures)
+	if l == nil || !l.isMap() || src.fixed != regionInput || l.Shape[1]+m.info.Taps[0].Shape[1] != regionChannels {
+		return fmt.Errorf("its mask head sees %v; want one that sees %v, %d channels of its feature map and of output %q", src.fixed, regionInput, regionChannels, maskFeaturesOutput)
 	}
-	h := &insideHead{tap: len(m.taps), runner: runner{nominal: insideInput}}
+	h := &maskHead{tap: len(m.taps), runner: runner{nominal: regionInput}}
 	opt := m.opt
 	opt.Batch = 1 // regions are too small for two to be worth a wait
 	h.prepare(src, opt)
@@ -63,29 +63,29 @@ func (m *Model) openInside() error {
 		return fmt.Errorf("its mask head has %d outputs; want one", len(h.taps))
 	}
 	m.taps = append(m.taps, tap{l.Name, true})
-	m.inside = h
+	m.maskHead = h
 	return nil
 }
 
-// Inside implements features.Masker: it makes the grid one over the box and round it.
-func (m *Model) Inside(g *features.Grid, maps []features.Map, inside *features.Map) (bool, error) {
-	if m.inside == nil || len(maps) != 1 || maps[0].Channels+inside.Channels != insideChannels {
+// MaskLogits implements features.Masker: it makes the grid one over the box and round it.
+func (m *Model) MaskLogits(g *features.Grid, maps []features.Map, head *features.Map) (bool, error) {
+	if m.maskHead == nil || len(maps) != 1 || maps[0].Channels+head.Channels != regionChannels {
 		return false, nil
 	}
-	x, y := (g.X1-g.X0)*(insideGrown-1)/2, (g.Y1-g.Y0)*(insideGrown-1)/2
+	x, y := (g.X1-g.X0)*(regionGrown-1)/2, (g.Y1-g.Y0)*(regionGrown-1)/2
 	g.X0, g.Y0, g.X1, g.Y1 = g.X0-x, g.Y0-y, g.X1+x, g.Y1+y
 	if !(g.X1 > g.X0 && g.Y1 > g.Y0) || math.IsInf(g.X1-g.X0, 0) || math.IsInf(g.Y1-g.Y0, 0) {
 		return false, fmt.Errorf("features/dnn: a region from %g, %g to %g, %g; want one with pixels", g.X0, g.Y0, g.X1, g.Y1)
 	}
-	g.Cols, g.Rows = insideCells, insideCells
-	err := m.inside.compute(func(input []float32) error {
+	g.Cols, g.Rows = regionCells, regionCells
+	err := m.maskHead.compute(func(input []float32) error {
 		r, ok := idleRegions.Take()
 		if !ok {
 			r = new(region)
 		}
-		n := maps[0].Channels * insideCells * insideCells
+		n := maps[0].Channels * regionCells * regionCells
 		r.sample(input[:n], &maps[0], g)
-		r.sample(input[n:], inside, g)
+		r.sample(input[n:], head, g)
 		idleRegions.Put(r)
 		return nil
 	}, func(n network, image int) error {
@@ -173,24 +173,24 @@ func (c *cellWeights) of(cell int) []float32 {
 func (c *cellWeights) set(from, to float64, n, cells int, stride, offset float64) {
 	c.first, c.ends, c.weights = c.first[:0], c.ends[:0], c.weights[:0]
 	at := func(sample int) (cell int, second float64) { // of two cells the first, and the second's weight
-		pixel := from + (float64(sample)+0.5)/float64(n*insideSamples)*(to-from) - 0.5
+		pixel := from + (float64(sample)+0.5)/float64(n*regionSamples)*(to-from) - 0.5
 		v := min(max((pixel-offset)/stride, 0), float64(cells-1))
 		cell = min(int(v), max(cells-2, 0))
 		return cell, v - float64(cell)
 	}
 	for i := range n {
-		first, _ := at(i * insideSamples)
-		last, _ := at((i+1)*insideSamples - 1)
+		first, _ := at(i * regionSamples)
+		last, _ := at((i+1)*regionSamples - 1)
 		begin := len(c.weights)
 		for range min(last+2, cells) - first {
 			c.weights = append(c.weights, 0)
 		}
-		for s := range insideSamples {
-			cell, second := at(i*insideSamples + s)
+		for s := range regionSamples {
+			cell, second := at(i*regionSamples + s)
 			w := c.weights[begin+cell-first:]
-			w[0] += float32((1 - second) / insideSamples)
+			w[0] += float32((1 - second) / regionSamples)
 			if second > 0 {
-				w[1] += float32(second / insideSamples)
+				w[1] += float32(second / regionSamples)
 			}
 		}
 		c.first, c.ends = append(c.first, first), append(c.ends, len(c.weights))
@@ -198,12 +198,12 @@ func (c *cellWeights) set(from, to float64, n, cells int, stride, offset float64
 }
 
 // compute has write fill the input of a region, and read have what becomes of it.
-func (h *insideHead) compute(write func(input []float32) error, read func(n network, image int) error) error {
-	return h.runBy(func(c *backend) error { return c.compute(insideInput, write, read) })
+func (h *maskHead) compute(write func(input []float32) error, read func(n network, image int) error) error {
+	return h.runBy(func(c *backend) error { return c.compute(regionInput, write, read) })
 }
 
-// insideOf is the mask head in an ONNX file's metadata, in base64; "": it has none.
-func insideOf(entry []byte) (string, error) {
+// maskHeadOf is the mask head in an ONNX file's metadata, in base64; "": it has none.
+func maskHeadOf(entry []byte) (string, error) {
 	var key, value string
 	err := fields(entry, func(num protowire.Number, _ uint64, body []byte) error {
 		switch num {
@@ -214,7 +214,7 @@ func insideOf(entry []byte) (string, error) {
 		}
 		return nil
 	})
-	if key != insideKey {
+	if key != maskHeadKey {
 		value = ""
 	}
 	return value, err
