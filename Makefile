@@ -33,7 +33,7 @@ BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.co
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./alerts ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./privacy ./restream ./solver/... ./tracker/... ./web/... ./webhook ./zones
+RACE = ./alerts ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./privacy/... ./restream ./solver/... ./tracker/... ./web/... ./webhook ./zones
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".

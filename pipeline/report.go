@@ -16,7 +16,7 @@ import (
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/message"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/privacy/hider"
 	"github.com/segd/segd/tracker"
 )
 
@@ -171,7 +171,7 @@ func (s *stages) conclude(r *report) {
 
 // hide says what the frame's picture does not show.
 func (s *stages) hide(r *report) {
-	r.cover = s.hider.Step(&privacy.Frame{Time: r.pts, Result: r.result, Table: r.table, Found: r.scene.Found, Looked: r.scene.Looked})
+	r.cover = s.hider.Step(&hider.Frame{Time: r.pts, Result: r.result, Table: r.table, Found: r.scene.Found, Looked: r.scene.Looked})
 	if r.cover.Whole && s.shown {
 		s.c.log.Warn("all of the picture is hidden until the detector has looked at all of it again", keySeq, r.seq)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/pipeline/internal/mailbox"
 	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/privacy/hider"
 	"github.com/segd/segd/tracker"
 )
 
@@ -64,7 +65,7 @@ type stages struct {
 	earlier remaker
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
-	hider   *privacy.Hider     // likewise; nil: nothing is hidden
+	hider   *hider.Hider       // likewise; nil: nothing is hidden
 	shown   bool               // likewise: the last picture, but for what is hidden
 	hidden  []byte             // pixels, of the view's goroutine
 	// Of the goroutine that makes scenes.
@@ -179,7 +180,7 @@ func (s *stages) build() (err error) {
 	}
 	if p := s.c.cfg.Privacy; p.On() {
 		p.Every = s.looks.every
-		s.hider = privacy.NewHider(p)
+		s.hider = hider.New(p)
 		if p.Every == 0 {
 			s.c.log.Warn("all of the picture is hidden: nothing is detected that could be hidden alone")
 		}

@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"image"
+	"time"
 
 	"github.com/segd/segd/mask"
 )
@@ -16,43 +17,68 @@ const (
 	filled = 0x80
 )
 
-// A Cover says what is hidden in a frame of that size.
-type Cover struct {
-	Whole bool // all of the picture is
-
-	size      image.Point
-	operators bool // see the picture as it is
-	parts     []part
+// Config says what is hidden in a camera's pictures.
+type Config struct {
+	// Blur and Fill are classes of what is detected, and labels.
+	Blur, Fill []string
+	// ExceptKept leaves out what people marked or keep.
+	ExceptKept bool
+	// Margin is what is hidden round an object, as a part of its longer side.
+	Margin float64
+	// Operators see the pictures as they are.
+	Operators bool
+	// Every is the time from one look at all of a picture to the next; 0: nothing is detected.
+	Every time.Duration
 }
 
-// part is something that is hidden.
-type part struct {
-	mask   mask.RLE        // no counts: all of the box is
-	box    image.Rectangle // of the mask
-	side   int             // the longer one of all of it
-	margin int             // round it, in pixels
-	fill   bool
+// On tells whether anything is hidden.
+func (c Config) On() bool { return len(c.Blur)+len(c.Fill) > 0 }
+
+// Cover hides all of a picture of that size.
+func (c Config) Cover(width, height int) *Cover {
+	size := image.Pt(width, height)
+	return &Cover{
+		Whole: true, Size: size, Operators: c.Operators,
+		Parts: []Part{{Box: image.Rectangle{Max: size}, Side: max(width, height), Fill: len(c.Fill) > 0}},
+	}
+}
+
+// A Cover says what is hidden in a frame of that size.
+type Cover struct {
+	Whole     bool // all of the picture is
+	Size      image.Point
+	Operators bool // see the picture as it is
+	Parts     []Part
+}
+
+// A Part is something that is hidden.
+type Part struct {
+	Mask   mask.RLE        // no counts: all of the box is
+	Box    image.Rectangle // of the mask
+	Side   int             // the longer one of all of it
+	Margin int             // round it, in pixels
+	Fill   bool
 }
 
 // block is how large the blocks are that hide it, in pixels.
-func (p *part) block() int {
+func (p *Part) block() int {
 	n := blurBlocks
-	if p.fill {
+	if p.Fill {
 		n = fillBlocks
 	}
-	return max(leastBlock, (p.side+n-1)/n)
+	return max(leastBlock, (p.Side+n-1)/n)
 }
 
 // blocks calls f with each block in a picture of that size that has a pixel of p or of the margin round it.
-func (p *part) blocks(size image.Point, f func(image.Rectangle)) {
-	grid := p.box.Inset(-p.margin).Intersect(image.Rectangle{Max: size})
+func (p *Part) blocks(size image.Point, f func(image.Rectangle)) {
+	grid := p.Box.Inset(-p.Margin).Intersect(image.Rectangle{Max: size})
 	if grid.Empty() {
 		return
 	}
 	b := p.block()
 	columns, rows := (grid.Dx()+b-1)/b, (grid.Dy()+b-1)/b
 	var on []bool
-	if len(p.mask.Counts) > 0 {
+	if len(p.Mask.Counts) > 0 {
 		on = make([]bool, columns*rows)
 		p.mark(on, grid, b, columns)
 	}
@@ -65,14 +91,14 @@ func (p *part) blocks(size image.Point, f func(image.Rectangle)) {
 }
 
 // mark marks the blocks of a grid that the mask, grown by the margin, has pixels in.
-func (p *part) mark(on []bool, grid image.Rectangle, b, columns int) {
-	height, pos := p.mask.Height, 0
-	for i, n := range p.mask.Counts {
+func (p *Part) mark(on []bool, grid image.Rectangle, b, columns int) {
+	height, pos := p.Mask.Height, 0
+	for i, n := range p.Mask.Counts {
 		end := pos + int(n)
 		for i%2 == 1 && pos < end { // a run may go on in the next column
 			x, y := pos/height, pos%height
 			next := min(end, (x+1)*height)
-			run := image.Rect(x, y, x+1, y+next-pos).Inset(-p.margin).Intersect(grid).Sub(grid.Min)
+			run := image.Rect(x, y, x+1, y+next-pos).Inset(-p.Margin).Intersect(grid).Sub(grid.Min)
 			for row := run.Min.Y / b; row <= (run.Max.Y-1)/b; row++ {
 				for column := run.Min.X / b; column <= (run.Max.X-1)/b; column++ {
 					on[row*columns+column] = true
@@ -87,9 +113,9 @@ func (p *part) mark(on []bool, grid image.Rectangle, b, columns int) {
 // each calls f with each block that is hidden, those that are filled last.
 func (c *Cover) each(f func(block image.Rectangle, fill bool)) {
 	for _, fill := range [...]bool{false, true} {
-		for i := range c.parts {
-			if p := &c.parts[i]; p.fill == fill {
-				p.blocks(c.size, func(r image.Rectangle) { f(r, fill) })
+		for i := range c.Parts {
+			if p := &c.Parts[i]; p.Fill == fill {
+				p.blocks(c.Size, func(r image.Rectangle) { f(r, fill) })
 			}
 		}
 	}
@@ -99,7 +125,7 @@ func (c *Cover) each(f func(block image.Rectangle, fill bool)) {
 func (c *Cover) Bits(dst []uint8) {
 	c.each(func(r image.Rectangle, _ bool) {
 		for y := r.Min.Y; y < r.Max.Y; y++ {
-			row := dst[y*c.size.X:][r.Min.X:r.Max.X]
+			row := dst[y*c.Size.X:][r.Min.X:r.Max.X]
 			for x := range row {
 				row[x] = 1
 			}
@@ -109,7 +135,7 @@ func (c *Cover) Bits(dst []uint8) {
 
 // apply hides in dst, a copy of bgr.
 func (c *Cover) apply(dst, bgr []byte) {
-	stride := 3 * c.size.X
+	stride := 3 * c.Size.X
 	c.each(func(r image.Rectangle, fill bool) {
 		colour := [3]byte{filled, filled, filled}
 		if !fill {
@@ -151,14 +177,14 @@ func NewPicture(bgr []byte, cover *Cover, scratch *[]byte) *Picture {
 }
 
 // Plain tells whether somebody sees the picture as it is.
-func (p *Picture) Plain(operator bool) bool { return p.cover == nil || operator && p.cover.operators }
+func (p *Picture) Plain(operator bool) bool { return p.cover == nil || operator && p.cover.Operators }
 
 // BGR is the picture as an operator of the page or anybody else may see it.
 func (p *Picture) BGR(operator bool) []byte {
 	if p.Plain(operator) {
 		return p.bgr
 	}
-	if p.hidden == nil && len(p.bgr) == 3*p.cover.size.X*p.cover.size.Y {
+	if p.hidden == nil && len(p.bgr) == 3*p.cover.Size.X*p.cover.Size.Y {
 		if p.scratch == nil {
 			p.scratch = new([]byte)
 		}

@@ -44,24 +44,24 @@ func TestBits(t *testing.T) {
 		}
 	}
 	ring := mask.Encode(shape, width, height)
-	for name, p := range map[string]part{
-		"mask":              {mask: ring, box: ring.Box(), side: 33, margin: 3},
-		"filled mask":       {mask: ring, box: ring.Box(), side: 33, margin: 3, fill: true},
-		"no margin":         {mask: ring, box: ring.Box(), side: 33},
-		"box":               {box: image.Rect(5, 6, 30, 20), side: 25, margin: 2},
-		"box at the corner": {box: image.Rect(-20, 30, 9, 90), side: 60, margin: 2},
-		"box outside":       {box: image.Rect(70, 50, 90, 90), side: 40, margin: 2},
+	for name, p := range map[string]Part{
+		"mask":              {Mask: ring, Box: ring.Box(), Side: 33, Margin: 3},
+		"filled mask":       {Mask: ring, Box: ring.Box(), Side: 33, Margin: 3, Fill: true},
+		"no margin":         {Mask: ring, Box: ring.Box(), Side: 33},
+		"box":               {Box: image.Rect(5, 6, 30, 20), Side: 25, Margin: 2},
+		"box at the corner": {Box: image.Rect(-20, 30, 9, 90), Side: 60, Margin: 2},
+		"box outside":       {Box: image.Rect(70, 50, 90, 90), Side: 40, Margin: 2},
 	} {
-		cover := Cover{size: size, parts: []part{p}}
+		cover := Cover{Size: size, Parts: []Part{p}}
 		got := make([]uint8, width*height)
 		cover.Bits(got)
 
-		grid := p.box.Inset(-p.margin).Intersect(image.Rectangle{Max: size})
+		grid := p.Box.Inset(-p.Margin).Intersect(image.Rectangle{Max: size})
 		near := func(x, y int) bool {
-			for yy := y - p.margin; yy <= y+p.margin; yy++ {
-				for xx := x - p.margin; xx <= x+p.margin; xx++ {
+			for yy := y - p.Margin; yy <= y+p.Margin; yy++ {
+				for xx := x - p.Margin; xx <= x+p.Margin; xx++ {
 					at := image.Pt(xx, yy)
-					if at.In(p.box) && (len(p.mask.Counts) == 0 || at.In(image.Rectangle{Max: size}) && shape[yy*width+xx] != 0) {
+					if at.In(p.Box) && (len(p.Mask.Counts) == 0 || at.In(image.Rectangle{Max: size}) && shape[yy*width+xx] != 0) {
 						return true
 					}
 				}
@@ -94,7 +94,7 @@ func TestBGR(t *testing.T) {
 	bgr := noise(width, height)
 	before := bytes.Clone(bgr)
 	for _, fill := range []bool{false, true} {
-		cover := &Cover{size: image.Pt(width, height), parts: []part{{box: image.Rect(8, 8, 40, 32), side: 32, fill: fill}}}
+		cover := &Cover{Size: image.Pt(width, height), Parts: []Part{{Box: image.Rect(8, 8, 40, 32), Side: 32, Fill: fill}}}
 		bits := make([]uint8, width*height)
 		cover.Bits(bits)
 		got := NewPicture(bgr, cover, nil).BGR(true) // operators see no more unless it says so
@@ -167,17 +167,17 @@ func TestAllocations(t *testing.T) {
 	hide := func() { NewPicture(bgr, cover, &scratch).BGR(false) }
 	hide()
 	// The picture, and each mask's blocks.
-	if got := testing.AllocsPerRun(20, hide); got > float64(len(cover.parts)+4) {
-		t.Errorf("%v allocations for %d objects", got, len(cover.parts))
+	if got := testing.AllocsPerRun(20, hide); got > float64(len(cover.Parts)+4) {
+		t.Errorf("%v allocations for %d objects", got, len(cover.Parts))
 	}
 }
 
 // crowd hides ten persons.
 func crowd(width, height int) *Cover {
-	c := &Cover{size: image.Pt(width, height)}
+	c := &Cover{Size: image.Pt(width, height)}
 	for k := range 10 {
 		m := rectangle(width, height, image.Rect(width*k/12, height/4, width*k/12+width/20, height/2))
-		c.parts = append(c.parts, part{mask: m, box: m.Box(), side: height / 4, margin: height / 40})
+		c.Parts = append(c.Parts, Part{Mask: m, Box: m.Box(), Side: height / 4, Margin: height / 40})
 	}
 	return c
 }

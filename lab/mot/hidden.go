@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/privacy/hider"
 )
 
 // Hiding says what is hidden of what a detector finds.
@@ -87,7 +88,7 @@ func RunHidden(ctx context.Context, opt Options, hide Hiding) (*HiddenReport, er
 		return nil, fmt.Errorf("mot: %w", err)
 	}
 	hide.Privacy.Every = time.Duration(hide.Every) * interval
-	r.hider = privacy.NewHider(hide.Privacy)
+	r.hider = hider.New(hide.Privacy)
 	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, hide.Marking, hide.Detector); err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ type hidingRun struct {
 	every      int
 	background []byte
 	camera     *offline.Camera
-	hider      *privacy.Hider
+	hider      *hider.Hider
 	took       time.Duration
 	last       map[uint32]time.Duration // by object: when it had a mask
 	persons    map[int]*Hidden
@@ -176,7 +177,7 @@ func (r *hidingRun) show(ctx context.Context, frame int, p *Picture) error {
 // count hides in a frame, and counts what is.
 func (r *hidingRun) count(frame int, p *Picture, res *offline.Followed) {
 	start := time.Now()
-	cover := r.hider.Step(&privacy.Frame{Time: p.Time, Result: res.Result, Table: res.Table, Found: res.Found, Looked: res.Looked})
+	cover := r.hider.Step(&hider.Frame{Time: p.Time, Result: res.Result, Table: res.Table, Found: res.Found, Looked: res.Looked})
 	privacy.NewPicture(p.BGR, cover, &r.scratch).BGR(false)
 	r.took += time.Since(start)
 	if cover.Whole {

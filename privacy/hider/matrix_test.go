@@ -1,12 +1,14 @@
-package privacy
+package hider
 
 import (
 	"fmt"
 	"image"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -32,7 +34,7 @@ func TestStrangerBefore(t *testing.T) {
 		{"a marked door", objects.Object{Label: "door"}, nil},
 		{"what was marked without a name", objects.Object{ID: 7}, nil},
 	}
-	for _, hide := range []Config{blurred, grey} {
+	for _, hide := range []privacy.Config{blurred, grey} {
 		for _, except := range []bool{false, true} {
 			for _, operators := range []bool{false, true} {
 				for _, b := range before {
@@ -57,11 +59,14 @@ func TestStrangerBefore(t *testing.T) {
 }
 
 // wantSeen tells which pixels of a box are as they were: for operators, where seen, all, and for others none.
-func wantSeen(t *testing.T, name string, c *Cover, box image.Rectangle, seen bool) {
+func wantSeen(t *testing.T, name string, c *privacy.Cover, box image.Rectangle, seen bool) {
 	t.Helper()
-	bgr := noise(testWidth, testHeight)
+	r, bgr := rand.New(rand.NewPCG(1, 2)), make([]byte, 3*testWidth*testHeight)
+	for i := range bgr {
+		bgr[i] = byte(r.Uint32())
+	}
 	for _, operator := range []bool{false, true} {
-		got, same := NewPicture(bgr, c, nil).BGR(operator), 0
+		got, same := privacy.NewPicture(bgr, c, nil).BGR(operator), 0
 		for y := box.Min.Y; y < box.Max.Y; y++ {
 			for i := 3 * (y*testWidth + box.Min.X); i < 3*(y*testWidth+box.Max.X); i += 3 {
 				if [3]byte(got[i:]) == [3]byte(bgr[i:]) {

@@ -1,4 +1,4 @@
-package privacy
+package hider
 
 import (
 	"cmp"
@@ -9,34 +9,9 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
-
-// Config says what is hidden in a camera's pictures.
-type Config struct {
-	// Blur and Fill are classes of what is detected, and labels.
-	Blur, Fill []string
-	// ExceptKept leaves out what people marked or keep.
-	ExceptKept bool
-	// Margin is what is hidden round an object, as a part of its longer side.
-	Margin float64
-	// Operators see the pictures as they are.
-	Operators bool
-	// Every is the time from one look at all of a picture to the next; 0: nothing is detected.
-	Every time.Duration
-}
-
-// On tells whether anything is hidden.
-func (c Config) On() bool { return len(c.Blur)+len(c.Fill) > 0 }
-
-// Cover hides all of a picture of that size.
-func (c Config) Cover(width, height int) *Cover {
-	size := image.Pt(width, height)
-	return &Cover{
-		Whole: true, size: size, operators: c.Operators,
-		parts: []part{{box: image.Rectangle{Max: size}, side: max(width, height), fill: len(c.Fill) > 0}},
-	}
-}
 
 const (
 	// objectFor and sightFor are how long the last place of an object, or of what was detected and is none, is hidden at
@@ -64,7 +39,7 @@ type Frame struct {
 
 // A Hider says what is to be hidden in a camera's frames, one after the other.
 type Hider struct {
-	cfg    Config
+	cfg    privacy.Config
 	size   image.Point
 	looked bool // all of a picture was looked at, the last time at
 	at     time.Duration
@@ -98,11 +73,11 @@ type pair struct {
 	iou          float64
 }
 
-// NewHider returns one that has seen no frame.
-func NewHider(c Config) *Hider { return &Hider{cfg: c} }
+// New returns one that has seen no frame.
+func New(c privacy.Config) *Hider { return &Hider{cfg: c} }
 
 // Step takes the next frame.
-func (h *Hider) Step(f *Frame) *Cover {
+func (h *Hider) Step(f *Frame) *privacy.Cover {
 	size := image.Pt(f.Result.Width, f.Result.Height)
 	if size != h.size {
 		*h = Hider{cfg: h.cfg, size: size}
@@ -113,7 +88,7 @@ func (h *Hider) Step(f *Frame) *Cover {
 	if slices.ContainsFunc(f.Looked, all.In) {
 		h.looked, h.at = true, f.Time
 	}
-	c := &Cover{size: size, operators: h.cfg.Operators}
+	c := &privacy.Cover{Size: size, Operators: h.cfg.Operators}
 	h.known = h.known[:0]
 	for i := range h.places {
 		h.places[i].masked = false
@@ -129,16 +104,16 @@ func (h *Hider) Step(f *Frame) *Cover {
 	for _, p := range h.places {
 		if !p.masked {
 			box := p.box.Inset(-int(math.Ceil(walk * float64(p.box.Dy()) * (f.Time - p.checked).Seconds())))
-			c.parts = append(c.parts, h.part(part{box: box, fill: p.fill}, p.box))
+			c.Parts = append(c.Parts, h.part(privacy.Part{Box: box, Fill: p.fill}, p.box))
 		}
 	}
 	return c
 }
 
 // part is p of something that is all in a box.
-func (h *Hider) part(p part, box image.Rectangle) part {
-	p.side = max(box.Dx(), box.Dy())
-	p.margin = int(math.Ceil(h.cfg.Margin * float64(p.side)))
+func (h *Hider) part(p privacy.Part, box image.Rectangle) privacy.Part {
+	p.Side = max(box.Dx(), box.Dy())
+	p.Margin = int(math.Ceil(h.cfg.Margin * float64(p.Side)))
 	return p
 }
 
@@ -152,7 +127,7 @@ func (h *Hider) style(names ...string) (fill, hidden bool) {
 }
 
 // object hides an object, if it is to be hidden.
-func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
+func (h *Hider) object(c *privacy.Cover, f *Frame, o *objects.Object) {
 	var r tracker.Object
 	if k := slices.IndexFunc(f.Result.Objects, func(r tracker.Object) bool { return r.ID == o.ID }); k >= 0 {
 		r = f.Result.Objects[k]
@@ -176,7 +151,7 @@ func (h *Hider) object(c *Cover, f *Frame, o *objects.Object) {
 	}
 	h.places = append(h.places, place{object: o.ID, box: box, seen: f.Time, checked: f.Time, fill: fill, masked: seen})
 	if seen {
-		c.parts = append(c.parts, h.part(part{mask: r.Mask, box: r.Box, fill: fill}, box))
+		c.Parts = append(c.Parts, h.part(privacy.Part{Mask: r.Mask, Box: r.Box, Fill: fill}, box))
 	}
 }
 

@@ -1,4 +1,4 @@
-package privacy
+package hider
 
 import (
 	"image"
@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
 )
 
@@ -16,7 +18,21 @@ const (
 	interval              = 100 * time.Millisecond
 )
 
-var everything = image.Rect(0, 0, testWidth, testHeight)
+var (
+	everything    = image.Rect(0, 0, testWidth, testHeight)
+	blurred, grey = privacy.Config{Blur: []string{"person"}}, privacy.Config{Fill: []string{"person"}}
+)
+
+// rectangle is the mask of one in the frames of the tests.
+func rectangle(r image.Rectangle) mask.RLE {
+	bits := make([]uint8, testWidth*testHeight)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			bits[y*testWidth+x] = 1
+		}
+	}
+	return mask.Encode(bits, testWidth, testHeight)
+}
 
 // scene is what a test knows of a frame.
 type scene struct {
@@ -28,7 +44,7 @@ type scene struct {
 
 // person is a visible object in a box.
 func person(id uint32, box image.Rectangle) (objects.Object, tracker.Object) {
-	m := rectangle(testWidth, testHeight, box)
+	m := rectangle(box)
 	return objects.Object{ID: id, Class: "person", Label: "person", Owner: objects.Detector},
 		tracker.Object{ID: id, State: tracker.Visible, Mask: m, Area: m.Area(), Box: box, Extent: box.Inset(-4)}
 }
@@ -39,16 +55,16 @@ type walker struct {
 	frames int
 }
 
-func newWalker(c Config) *walker {
+func newWalker(c privacy.Config) *walker {
 	c.Every = every
-	w := &walker{Hider: NewHider(c)}
+	w := &walker{Hider: New(c)}
 	w.show(scene{})
 	w.show(scene{})
 	return w
 }
 
 // show shows a frame and returns what is hidden in it.
-func (w *walker) show(s scene) *Cover {
+func (w *walker) show(s scene) *privacy.Cover {
 	f := &Frame{
 		Time: time.Duration(w.frames) * interval, Result: &tracker.Result{Width: testWidth, Height: testHeight, Objects: s.results},
 		Table: objects.Restore(s.objects, 0), Found: s.found,
@@ -61,7 +77,7 @@ func (w *walker) show(s scene) *Cover {
 }
 
 // hides tells whether all of a box is hidden, and misses whether none is.
-func hides(c *Cover, box image.Rectangle) (all, none bool) {
+func hides(c *privacy.Cover, box image.Rectangle) (all, none bool) {
 	bits := make([]uint8, testWidth*testHeight)
 	c.Bits(bits)
 	n := 0
@@ -73,7 +89,7 @@ func hides(c *Cover, box image.Rectangle) (all, none bool) {
 	return n == box.Dx()*box.Dy(), n == 0
 }
 
-func wantHidden(t *testing.T, what string, c *Cover, box image.Rectangle, hidden bool) {
+func wantHidden(t *testing.T, what string, c *privacy.Cover, box image.Rectangle, hidden bool) {
 	t.Helper()
 	if all, none := hides(c, box); c.Whole || hidden && !all || !hidden && !none {
 		t.Errorf("%s: whole %v, hidden all %v, none %v; want %v", what, c.Whole, all, none, hidden)
@@ -88,7 +104,7 @@ func TestWho(t *testing.T) {
 	kept.ExceptKept = true
 	for _, tt := range []struct {
 		name   string
-		cfg    Config
+		cfg    privacy.Config
 		object objects.Object
 		hidden bool
 	}{
@@ -109,8 +125,8 @@ func TestWho(t *testing.T) {
 		c := w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}})
 		wantHidden(t, tt.name, c, here, tt.hidden)
 		wantHidden(t, tt.name+", elsewhere", c, there, false)
-		if tt.hidden && c.parts[0].fill != (len(tt.cfg.Fill) > 0) {
-			t.Errorf("%s: fill %v", tt.name, c.parts[0].fill)
+		if tt.hidden && c.Parts[0].Fill != (len(tt.cfg.Fill) > 0) {
+			t.Errorf("%s: fill %v", tt.name, c.Parts[0].Fill)
 		}
 		// The detection of somebody who is shown is theirs; one that is no object's is hidden.
 		detected := features.Detection{Box: here, Class: "person", Score: 0.2}
@@ -150,7 +166,7 @@ func TestWhoIsBehind(t *testing.T) {
 func TestWhole(t *testing.T) {
 	c := blurred
 	c.Every = every
-	w := &walker{Hider: NewHider(c)}
+	w := &walker{Hider: New(c)}
 	for i, want := range []struct{ unlooked, whole bool }{
 		{true, true}, {true, true}, {false, true}, {true, false},
 		{true, false}, {true, false}, {true, false}, {true, false}, {true, false}, // 600 ms after
@@ -166,7 +182,7 @@ func TestWhole(t *testing.T) {
 	if !w.Step(other).Whole {
 		t.Error("a picture of another size is shown")
 	}
-	blind := NewHider(blurred)
+	blind := New(blurred)
 	for i := range 3 {
 		if !blind.Step(&Frame{Time: time.Duration(i), Result: &tracker.Result{Width: testWidth, Height: testHeight}, Looked: []image.Rectangle{everything}}).Whole {
 			t.Error("a picture is shown though nothing is detected")
@@ -235,8 +251,8 @@ func TestDetected(t *testing.T) {
 	for k := range 5 {
 		c = w.show(scene{found: []features.Detection{{Box: here.Add(image.Pt(8*k, 0)), Class: "person"}}})
 	}
-	if len(c.parts) != 1 {
-		t.Errorf("%d places of one thing that moves", len(c.parts))
+	if len(c.Parts) != 1 {
+		t.Errorf("%d places of one thing that moves", len(c.Parts))
 	}
 }
 
