@@ -10,22 +10,10 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
-	"github.com/segd/segd/pipeline"
 )
 
 // layoutTimeout bounds the wait for a camera's frame in hand, after which its zones change.
 const layoutTimeout = 10 * time.Second
-
-// SettingError is about one setting, for those who are told which.
-type SettingError struct {
-	Path string // such as cameras[1].url
-	Err  error
-}
-
-func (e *SettingError) Error() string { return e.Err.Error() }
-func (e *SettingError) Unwrap() error { return e.Err }
 
 // Check finds what the configuration cannot know to be wrong with its cameras: their URLs and
 // their annotations, which it returns, by camera.
@@ -46,39 +34,39 @@ func Check(ctx context.Context, cfg *config.Config) (map[string]*annotation.Anno
 func checkCamera(ctx context.Context, at string, cam config.Camera) (a *annotation.Annotation, err error) {
 	var faults []error
 	if cam.Annotation != "" {
-		if a, err = configured.ReadAnnotation(ctx, cam.Annotation); err != nil {
-			faults = append(faults, &SettingError{at + "annotation", fmt.Errorf("camera %s: %w", cam.Name, err)})
+		if a, err = ReadAnnotation(ctx, cam.Annotation); err != nil {
+			faults = append(faults, &config.SettingError{Path: at + "annotation", Err: fmt.Errorf("camera %s: %w", cam.Name, err)})
 		}
 	}
 	if !cam.Published() {
-		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
-			faults = append(faults, &SettingError{at + "url", cli.Usage(err)})
+		if _, err := ingest.Open(Source(cam, nil)); err != nil {
+			faults = append(faults, &config.SettingError{Path: at + "url", Err: err})
 		}
 	}
 	return a, errors.Join(faults...)
 }
 
 // change is a configuration to come, of which everything has been tried that may fail.
-type change struct {
+type change[C Camera] struct {
 	known        *known
 	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
 	before, next *config.Config // with those that this segd runs
 	diff         config.Difference
-	build        map[string]func() (*pipeline.Camera, error) // of the cameras that are new or built anew
-	moves        []string                                    // cameras of which nothing but the zones and lines are others
-	abandon      func() error                                // gives back what was taken for it, if it is not applied
+	build        map[string]func() (C, error) // of the cameras that are new or built anew
+	moves        []string                     // cameras of which nothing but the zones and lines are others
+	abandon      func() error                 // gives back what was taken for it, if it is not applied
 }
 
 // prepare makes ready for the cameras of k with these settings, as far as this segd runs them, in place of those that it
 // runs. An error leaves everything as it was. The caller has the turn.
-func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err error) {
+func (m *Manager[C]) prepare(settings *config.Config, k *known) (_ *change[C], err error) {
 	wanted := *settings
 	var marks map[string]*annotation.Annotation
 	wanted.Cameras, marks = k.cameras()
 	before, next := m.ran, m.here(&wanted)
-	c := &change{
+	c := &change[C]{
 		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next),
-		build: map[string]func() (*pipeline.Camera, error){},
+		build: map[string]func() (C, error){},
 	}
 	builds := append(m.anew(next), c.diff.Added...)
 	for _, cam := range c.diff.Changed {
@@ -109,14 +97,13 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 		if !slices.Contains(builds, cam.Name) {
 			continue
 		}
-		n := len(c.build)
-		one := func() pipeline.Config { return m.host.Camera(next, n, cam, marks[cam.Name], m.leases[cam.Name]) }
-		c.build[cam.Name] = func() (*pipeline.Camera, error) {
+		with := Build{Settings: next, Nth: len(c.build), Camera: cam, Marks: marks[cam.Name], Lease: m.leases[cam.Name]}
+		c.build[cam.Name] = func() (C, error) {
 			m.host.Removed(cam.Name) // what the one before it had
-			return pipeline.New(one())
+			return m.host.Build(with)
 		}
-		if err := one().Check(); err != nil {
-			faults = append(faults, &SettingError{fmt.Sprintf("cameras[%d]", i), err})
+		if err := m.host.Check(with); err != nil {
+			faults = append(faults, &config.SettingError{Path: fmt.Sprintf("cameras[%d]", i), Err: err})
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -132,7 +119,7 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 }
 
 // going are the cameras that end, those that are built anew too.
-func (c *change) going() []config.Camera {
+func (c *change[C]) going() []config.Camera {
 	return slices.DeleteFunc(slices.Clone(c.before.Cameras), func(cam config.Camera) bool {
 		return !slices.Contains(c.diff.Removed, cam.Name) && c.build[cam.Name] == nil
 	})
@@ -148,7 +135,7 @@ func names(cameras []config.Camera) []string {
 
 // apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
 // go until they have ended; the others notice nothing.
-func (m *Manager) apply(ctx context.Context, c *change) error {
+func (m *Manager[C]) apply(ctx context.Context, c *change[C]) error {
 	m.known.Store(c.known)
 	m.host.Tell(c.next.Cameras, c.going(), c.wanted.Cameras)
 	faults := []error{m.set.Change(names(c.next.Cameras), c.build)}
@@ -175,7 +162,7 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 	if m.shared {
 		m.tokens = make(map[string]uint64, len(next.Cameras))
 		for _, cam := range next.Cameras {
-			m.tokens[cam.Name] = m.leases[cam.Name].Token()
+			m.tokens[cam.Name] = m.leases[cam.Name].Token
 		}
 		now = c.wanted
 	}
@@ -190,7 +177,7 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 }
 
 // become has the cameras of k run with the settings there are. The caller has the turn.
-func (m *Manager) become(ctx context.Context, k *known) error {
+func (m *Manager[C]) become(ctx context.Context, k *known) error {
 	c, err := m.prepare(m.current.Load(), k)
 	if err != nil {
 		return err

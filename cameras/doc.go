@@ -10,5 +10,5 @@
 // Changes come one after another; those who wait for their turn wait no longer than their contexts. A Manager's
 // methods may be called from any goroutine: New first, then Start once, then Follow in a goroutine of its own, which
 // ends with its context, and Close once the Set's Run has returned. The Manager starts no other goroutine that
-// outlives a call. Errors of requests are *web.Refusal where the request is to blame or may be repeated.
+// outlives a call. Errors of requests are *api.Refusal where the request is to blame or may be repeated.
 package cameras

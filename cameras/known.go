@@ -81,7 +81,7 @@ func (k *known) cameras() (all []config.Camera, marks map[string]*annotation.Ann
 }
 
 // mostAdded is how many cameras may be added.
-func (m *Manager) mostAdded() int {
+func (m *Manager[C]) mostAdded() int {
 	if m.shared {
 		return maxFleet
 	}
@@ -90,12 +90,12 @@ func (m *Manager) mostAdded() int {
 
 // complete is a camera as it was given, with all that it has by default. An error is config.Faults or has a
 // SettingError.
-func (m *Manager) complete(ctx context.Context, c storedCamera) (*addedCamera, error) {
+func (m *Manager[C]) complete(ctx context.Context, c storedCamera) (*addedCamera, error) {
 	return m.completeIn(ctx, m.current.Load(), c)
 }
 
 // completeIn is complete with the settings of in.
-func (m *Manager) completeIn(ctx context.Context, in *config.Config, c storedCamera) (*addedCamera, error) {
+func (m *Manager[C]) completeIn(ctx context.Context, in *config.Config, c storedCamera) (*addedCamera, error) {
 	text, err := json.Marshal(c.Camera)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (m *Manager) completeIn(ctx context.Context, in *config.Config, c storedCam
 }
 
 // fetchKept reads what is kept of cameras.
-func (m *Manager) fetchKept(ctx context.Context) (map[string][]byte, error) {
+func (m *Manager[C]) fetchKept(ctx context.Context) (map[string][]byte, error) {
 	switch {
 	case m.store == nil:
 		return nil, nil
@@ -126,7 +126,7 @@ func (m *Manager) fetchKept(ctx context.Context) (map[string][]byte, error) {
 
 // takeKept is k with the cameras among what fetchKept returned that it does not know yet; in a fleet, whose other boxes
 // change cameras too, with those and no others. They are not complete. The caller has the turn.
-func (m *Manager) takeKept(k *known, values map[string][]byte) *known {
+func (m *Manager[C]) takeKept(k *known, values map[string][]byte) *known {
 	if m.store == nil {
 		return k
 	}
@@ -159,18 +159,18 @@ func (m *Manager) takeKept(k *known, values map[string][]byte) *known {
 	return next
 }
 
-func (m *Manager) warnDeclared(name string) {
+func (m *Manager[C]) warnDeclared(name string) {
 	m.log.Warn("a camera was added and is in the configuration too, which counts", "camera", name)
 }
 
 // leaveOut is the camera with the reason why it does not run.
-func (m *Manager) leaveOut(c storedCamera, why error) *addedCamera {
+func (m *Manager[C]) leaveOut(c storedCamera, why error) *addedCamera {
 	m.log.Error("an added camera is left out", "camera", c.Name, "error", why)
 	return &addedCamera{storedCamera: c, fault: why}
 }
 
 // completed are the added cameras of k that should run and are not complete. What is wrong with others is noted in next.
-func (m *Manager) completed(ctx context.Context, k *known) (next *known, whole []*addedCamera) {
+func (m *Manager[C]) completed(ctx context.Context, k *known) (next *known, whole []*addedCamera) {
 	next = k
 	for _, name := range k.names() {
 		c := k.added[name]
@@ -188,7 +188,7 @@ func (m *Manager) completed(ctx context.Context, k *known) (next *known, whole [
 
 // completedAnew has the added cameras of k, which is new, be as the settings of next have them, as far as these say how
 // cameras are completed.
-func (m *Manager) completedAnew(ctx context.Context, k *known, before, next *config.Config) error {
+func (m *Manager[C]) completedAnew(ctx context.Context, k *known, before, next *config.Config) error {
 	if reflect.DeepEqual(before.Privacy, next.Privacy) && before.Detector == next.Detector {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (m *Manager) completedAnew(ctx context.Context, k *known, before, next *con
 
 // settle has the cameras of k run, and of whole those that can: all at once or, where that cannot be, each by itself.
 // The caller has the turn.
-func (m *Manager) settle(ctx context.Context, k *known, whole []*addedCamera) error {
+func (m *Manager[C]) settle(ctx context.Context, k *known, whole []*addedCamera) error {
 	if len(whole) > 0 {
 		m.set.Stay()
 	} else if k == m.known.Load() {
@@ -238,6 +238,6 @@ func (m *Manager) settle(ctx context.Context, k *known, whole []*addedCamera) er
 }
 
 // runs tells whether a camera runs as it is.
-func (m *Manager) runs(cam config.Camera) bool {
+func (m *Manager[C]) runs(cam config.Camera) bool {
 	return slices.ContainsFunc(m.current.Load().Cameras, func(c config.Camera) bool { return c.Name == cam.Name && reflect.DeepEqual(c, cam) })
 }

@@ -14,33 +14,31 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/features"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/web"
+	"github.com/segd/segd/zones"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// still is a source that shows nothing.
-type still struct{}
+// still is a camera that shows nothing.
+type still struct {
+	name  string
+	zones zones.Layout
+}
 
-func (still) Run(ctx context.Context, _ func(*ingest.Frame)) error {
+func (s *still) Name() string { return s.name }
+
+func (*still) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// nobody hears what cameras publish.
-type nobody struct{}
-
-func (nobody) PublishMask(*segdv1.MaskFrame) error { return nil }
-func (nobody) PublishEvent(*segdv1.Event) error    { return nil }
-func (nobody) PublishStatus(*segdv1.Status) error  { return nil }
+func (s *still) SetZones(_ context.Context, l zones.Layout) (zones.Layout, error) {
+	s.zones = l
+	return l, nil
+}
 
 // testHost makes cameras that show nothing, and notes what it is told.
 type testHost struct {
@@ -55,39 +53,27 @@ type testHost struct {
 	built   []string // in their order, with the token of their leases and how much is marked
 	removed []string
 	now     *config.Config
-	checked map[string]bool // cameras whose Config was asked for, to be tried and not to be built
 }
 
 func (h *testHost) Open(*config.Config) (func(), error) { return func() {}, h.openErr }
 
-func (h *testHost) Camera(_ *config.Config, _ int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+func (*testHost) Check(Build) error { return nil }
+
+func (h *testHost) Build(b Build) (*still, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cfg := pipeline.Config{
-		Site: "home", Name: cam.Name, Publisher: nobody{}, Zones: cam.Layout(), Annotation: marks, Lease: lease,
-		Open:         func(ingest.Observer) (pipeline.Source, error) { return still{}, nil },
-		NewExtractor: func() (pipeline.Extractor, error) { return features.New(features.Config{Superpixels: 12}, nil) },
-		NewStepper:   func() (pipeline.Stepper, error) { return tracker.New(tracker.Config{}) },
+	if b.Camera.Name == h.unable {
+		return nil, errors.New("it cannot be built")
 	}
-	if h.checked == nil {
-		h.checked = map[string]bool{}
+	what := b.Camera.Name
+	if b.Lease != nil {
+		what += fmt.Sprintf(" %d", b.Lease.Token)
 	}
-	if h.checked[cam.Name] = !h.checked[cam.Name]; h.checked[cam.Name] {
-		return cfg
-	}
-	if cam.Name == h.unable {
-		cfg.Publisher = nil
-		return cfg
-	}
-	what := cam.Name
-	if lease != nil {
-		what += fmt.Sprintf(" %d", lease.Token())
-	}
-	if marks != nil {
+	if b.Marks != nil {
 		what += " marked"
 	}
 	h.built = append(h.built, what)
-	return cfg
+	return &still{b.Camera.Name, b.Camera.Layout()}, nil
 }
 
 func (h *testHost) Claim(names []string) error {
@@ -204,7 +190,7 @@ func (b *memory) Delete(_ context.Context, camera string) error {
 
 // running is a Manager whose cameras run.
 type running struct {
-	*Manager
+	*Manager[*still]
 	t    *testing.T
 	host *testHost
 	log  *clitest.Output
@@ -225,7 +211,7 @@ func parse(t *testing.T, text string) *config.Config {
 func begin(t *testing.T, host *testHost, shared bool, text string, kept *memory, key string) *running {
 	t.Helper()
 	r := &running{t: t, host: host, log: &clitest.Output{}}
-	r.Manager = New(Config{Host: host, Shared: shared, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Manager = New(Config[*still]{Host: host, Shared: shared, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	cfg := parse(t, text)
 	marks, err := Check(t.Context(), cfg)
 	if err != nil {
@@ -273,14 +259,14 @@ func (r *running) runs(want ...string) {
 }
 
 // declared is what is listed of a camera; its zero value if it is not.
-func (r *running) declared(name string) web.Declared {
+func (r *running) declared(name string) api.Declared {
 	all, _ := r.Declared()
 	for _, d := range all {
 		if d.Name == name {
 			return d
 		}
 	}
-	return web.Declared{}
+	return api.Declared{}
 }
 
 func (r *running) add(body string) {
@@ -293,7 +279,7 @@ func (r *running) add(body string) {
 // refused checks that err is a Refusal with that status, which says so.
 func refused(t *testing.T, err error, status int, says string) {
 	t.Helper()
-	var r *web.Refusal
+	var r *api.Refusal
 	if !errors.As(err, &r) {
 		t.Errorf("%v; want it refused with %d", err, status)
 		return
@@ -308,7 +294,7 @@ func refused(t *testing.T, err error, status int, says string) {
 }
 
 // reload has it do what a configuration says.
-func (r *running) reload(text string) web.Reloaded {
+func (r *running) reload(text string) api.Reloaded {
 	r.t.Helper()
 	out, err := r.Reload(r.t.Context(), func(context.Context) (*config.Config, error) { return parse(r.t, text), nil })
 	if err != nil {

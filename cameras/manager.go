@@ -14,13 +14,14 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/pipeline/set"
+	"github.com/segd/segd/zones"
 )
 
 // Config is what a Manager is made of. Host and Logger are required.
-type Config struct {
-	Host Host
+type Config[C Camera] struct {
+	Host Host[C]
 	// Base is the folder that relative paths of added cameras start at.
 	Base string
 	// Shared says that boxes of a fleet share the cameras: this one runs those that Assign names, and the cameras
@@ -29,13 +30,30 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// A Camera is one that runs; *pipeline.Camera is one.
+type Camera interface {
+	set.Camera
+	// SetZones puts other zones and lines in place of those there are, and returns them with their defaults.
+	SetZones(context.Context, zones.Layout) (zones.Layout, error)
+}
+
+// Build says what a camera is made of.
+type Build struct {
+	Settings *config.Config
+	Nth      int // of the cameras that are built together
+	Camera   config.Camera
+	Marks    *annotation.Annotation // in its first frames; nil: none
+	Lease    *fleet.Lease           // nil but in a fleet
+}
+
 // Host is the process that the cameras run in. Its methods are called one after another.
-type Host interface {
+type Host[C Camera] interface {
 	// Open opens what cameras of a configuration need and nobody needed before. undo gives that back.
 	Open(next *config.Config) (undo func(), err error)
-	// Camera is what the n-th camera of those that are built together is made of, with the settings of in. lease is nil
-	// but in a fleet.
-	Camera(in *config.Config, n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config
+	// Check tells why a camera cannot be built, as far as that can be told without building it.
+	Check(Build) error
+	// Build makes a camera.
+	Build(Build) (C, error)
 	// Claim tells other segds which cameras this one runs. One that has them may object.
 	Claim(names []string) error
 	// Tell tells who lists cameras, or waits for them: here are those of this segd, going those of them that are
@@ -59,12 +77,12 @@ type Initial struct {
 }
 
 // Manager changes the cameras of a segd, one change after another.
-type Manager struct {
-	host   Host
+type Manager[C Camera] struct {
+	host   Host[C]
 	base   string
 	shared bool
 	log    *slog.Logger
-	set    *set.Set[*pipeline.Camera]
+	set    *set.Set[C]
 
 	current atomic.Pointer[config.Config] // what runs, in a fleet on any box; only apply sets it
 	known   atomic.Pointer[known]         // whoever has the turn sets it
@@ -74,13 +92,13 @@ type Manager struct {
 	store *cameraStore        // nil: added cameras live until segd ends
 	ran   *config.Config      // with the cameras that this segd runs
 	// Of a fleet, by camera:
-	leases map[string]pipeline.Lease
+	leases map[string]*fleet.Lease
 	tokens map[string]uint64 // of the leases that the cameras were built with
 }
 
 // New returns a Manager of no cameras. Whoever changes them waits until Start has returned.
-func New(cfg Config) *Manager {
-	m := &Manager{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set.New[*pipeline.Camera](), turn: semaphore.NewWeighted(1)}
+func New[C Camera](cfg Config[C]) *Manager[C] {
+	m := &Manager[C]{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set.New[C](), turn: semaphore.NewWeighted(1)}
 	m.current.Store(&config.Config{})
 	m.known.Store(&known{})
 	m.turn.TryAcquire(1)
@@ -88,19 +106,19 @@ func New(cfg Config) *Manager {
 }
 
 // Running is the cameras that run, or will once its Run is called.
-func (m *Manager) Running() *set.Set[*pipeline.Camera] { return m.set }
+func (m *Manager[C]) Running() *set.Set[C] { return m.set }
 
 // Settings are those that segd runs with, and all cameras, in a fleet those of other boxes too. They are not changed.
-func (m *Manager) Settings() *config.Config { return m.current.Load() }
+func (m *Manager[C]) Settings() *config.Config { return m.current.Load() }
 
 // Complete tells whether the cameras are known that are kept, as far as any can be.
-func (m *Manager) Complete() bool {
+func (m *Manager[C]) Complete() bool {
 	why := m.known.Load().unread
 	return why == nil || errors.Is(why, errNoKeyPath)
 }
 
 // takeTurn has the caller be the one that changes cameras; it gives the turn back by m.turn.Release(1).
-func (m *Manager) takeTurn(ctx context.Context) error {
+func (m *Manager[C]) takeTurn(ctx context.Context) error {
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("another change of the cameras is in hand: %w", err)
 	}
@@ -112,14 +130,14 @@ func (m *Manager) takeTurn(ctx context.Context) error {
 }
 
 // Close waits for the change in hand and refuses all others. Whoever calls it has ended the Set.
-func (m *Manager) Close() {
+func (m *Manager[C]) Close() {
 	_ = m.turn.Acquire(context.Background(), 1) // which cannot fail
 	m.over = true
 	m.turn.Release(1)
 }
 
 // Start makes the cameras there are by now; nothing is dialled yet.
-func (m *Manager) Start(ctx context.Context, with Initial) error {
+func (m *Manager[C]) Start(ctx context.Context, with Initial) error {
 	defer m.turn.Release(1)
 	none := *with.Settings
 	none.Cameras = nil
@@ -157,7 +175,7 @@ const reloadKept = 5 * time.Second
 
 // Follow has the cameras that are kept run, until ctx ends: in a fleet as other boxes change them, else once the store
 // can be read that could not at the start.
-func (m *Manager) Follow(ctx context.Context) {
+func (m *Manager[C]) Follow(ctx context.Context) {
 	switch {
 	case m.store == nil:
 		return
@@ -179,7 +197,7 @@ func (m *Manager) Follow(ctx context.Context) {
 
 // follow has those cameras run that are kept by now. What cannot be read is looked at again with the next change,
 // connection or tick.
-func (m *Manager) follow(ctx context.Context) {
+func (m *Manager[C]) follow(ctx context.Context) {
 	if m.takeTurn(ctx) != nil {
 		return
 	}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/pipeline"
 )
 
 const (
@@ -59,8 +59,8 @@ func TestAddedCameras(t *testing.T) {
 		t.Fatal(err)
 	}
 	cam, err := r.Running().Camera("yard")
-	if err != nil || len(cam.Zones().Zones) != 1 {
-		t.Errorf("%v, %v", cam.Zones(), err)
+	if err != nil || len(cam.zones.Zones) != 1 {
+		t.Errorf("%v, %v", cam.zones, err)
 	}
 	if err := r.Set(t.Context(), "yard", []byte(`{"rotate": 90}`)); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestNothingChangesByHalf(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"what cameras need cannot be opened", func(h *testHost, _ *memory, err error) { h.openErr = err }, &SettingError{"cameras[1].url", errors.New("no port")}, 422, "/url no port"},
+		{"what cameras need cannot be opened", func(h *testHost, _ *memory, err error) { h.openErr = err }, &config.SettingError{Path: "cameras[1].url", Err: errors.New("no port")}, 422, "/url no port"},
 		{"another segd has the camera", func(h *testHost, _ *memory, err error) {
 			h.claimErr = func(names []string) error {
 				if slices.Contains(names, "yard") {
@@ -387,13 +387,10 @@ func TestStoreThatComesLater(t *testing.T) {
 	}
 }
 
-// testLease is a lease with that token.
-type testLease uint64
-
-func (l testLease) Token() uint64 { return uint64(l) }
-func (testLease) Box() string     { return "one" }
-func (testLease) Moved() string   { return "" }
-func (testLease) Valid() bool     { return true }
+// lease is one of a camera with that token.
+func lease(camera string, token uint64) *fleet.Lease {
+	return &fleet.Lease{Camera: camera, Token: token}
+}
 
 // A box runs the cameras that it has leases of, builds them anew with another token, with what is marked in them, and
 // is not kept from some by others that cannot be built.
@@ -416,33 +413,33 @@ func TestAssign(t *testing.T) {
 	}
 	here()
 	for _, tt := range []struct {
-		leases map[string]pipeline.Lease
+		leases []*fleet.Lease
 		built  []string
 		here   []string
 		unable string
 	}{
-		{map[string]pipeline.Lease{"gate": testLease(1)}, []string{"gate 1 marked"}, []string{"gate"}, ""},
-		{map[string]pipeline.Lease{"gate": testLease(1), "yard": testLease(2)}, []string{"yard 2"}, []string{"gate", "yard"}, ""},
-		{map[string]pipeline.Lease{"gate": testLease(3), "yard": testLease(2)}, []string{"gate 3 marked"}, []string{"gate", "yard"}, ""},
-		{map[string]pipeline.Lease{"gate": testLease(3), "yard": testLease(4), "attic": testLease(5)}, []string{"attic 5"}, []string{"gate", "attic"}, "yard"},
-		{map[string]pipeline.Lease{"attic": testLease(5)}, nil, []string{"attic"}, ""},
+		{[]*fleet.Lease{lease("gate", 1)}, []string{"gate 1 marked"}, []string{"gate"}, ""},
+		{[]*fleet.Lease{lease("gate", 1), lease("yard", 2)}, []string{"yard 2"}, []string{"gate", "yard"}, ""},
+		{[]*fleet.Lease{lease("gate", 3), lease("yard", 2)}, []string{"gate 3 marked"}, []string{"gate", "yard"}, ""},
+		{[]*fleet.Lease{lease("gate", 3), lease("yard", 4), lease("attic", 5)}, []string{"attic 5"}, []string{"gate", "attic"}, "yard"},
+		{[]*fleet.Lease{lease("attic", 5)}, nil, []string{"attic"}, ""},
 		{nil, nil, nil, ""},
-		{map[string]pipeline.Lease{"attic": testLease(6)}, []string{"attic 6"}, []string{"attic"}, ""},
+		{[]*fleet.Lease{lease("attic", 6)}, []string{"attic 6"}, []string{"attic"}, ""},
 	} {
 		r.host.unable = tt.unable
 		faults := r.Assign(t.Context(), tt.leases)
 		if got := r.host.begun(); !slices.Equal(got, tt.built) {
-			t.Errorf("%v: %q were built; want %q", tt.leases, got, tt.built)
+			t.Errorf("%d leases: %q were built; want %q", len(tt.leases), got, tt.built)
 		}
 		if (faults[tt.unable] != nil) != (tt.unable != "") || len(faults) > 1 {
-			t.Errorf("%v: %v", tt.leases, faults)
+			t.Errorf("%d leases: %v", len(tt.leases), faults)
 		}
 		here(tt.here...)
 	}
 
 	// What is not marked any more is not either once the camera comes back.
 	r.reload("cameras: [{name: gate, url: 'whip:'}, {name: yard, url: 'whip:'}, {name: attic, url: 'whip:'}]\n")
-	if faults := r.Assign(t.Context(), map[string]pipeline.Lease{"gate": testLease(7)}); len(faults) > 0 {
+	if faults := r.Assign(t.Context(), []*fleet.Lease{lease("gate", 7)}); len(faults) > 0 {
 		t.Error(faults)
 	}
 	if got := r.host.begun(); !slices.Equal(got, []string{"gate 7"}) {
@@ -500,7 +497,7 @@ func TestFleetFollows(t *testing.T) {
 		if d := two.declared("gate"); d.Source != "added" {
 			t.Errorf("%+v", d)
 		}
-		if faults := two.Assign(t.Context(), map[string]pipeline.Lease{"gate": testLease(1), "yard": testLease(2)}); len(faults) > 0 {
+		if faults := two.Assign(t.Context(), []*fleet.Lease{lease("gate", 1), lease("yard", 2)}); len(faults) > 0 {
 			t.Error(faults)
 		}
 		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1", "yard 2"}) {

@@ -7,17 +7,16 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/plain"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/web"
 )
 
 // Reload has what differs done of the configuration that load returns: all that can be done without a restart, or
 // nothing of it if anything is wrong. ctx bounds the wait for the changes before it.
-func (m *Manager) Reload(ctx context.Context, load func(context.Context) (*config.Config, error)) (out web.Reloaded, err error) {
+func (m *Manager[C]) Reload(ctx context.Context, load func(context.Context) (*config.Config, error)) (out api.Reloaded, err error) {
 	defer func() { err = reloadRefusal(err) }()
 	if err := m.takeTurn(ctx); err != nil {
 		return out, err
@@ -49,7 +48,7 @@ func (m *Manager) Reload(ctx context.Context, load func(context.Context) (*confi
 		return out, err
 	}
 	diff := config.Diff(before, c.wanted)
-	out = web.Reloaded{Added: diff.Added, Removed: diff.Removed, Restart: config.Diff(c.wanted, wanted).Settings}
+	out = api.Reloaded{Added: diff.Added, Removed: diff.Removed, Restart: config.Diff(c.wanted, wanted).Settings}
 	for _, cam := range diff.Changed {
 		out.Changed = append(out.Changed, cam.Name)
 	}
@@ -77,13 +76,13 @@ func reloadRefusal(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		status = http.StatusGatewayTimeout
 	}
-	r := &web.Refusal{Status: status, Detail: plain.OneLine(err)}
-	for _, f := range find[config.Fault](err) {
-		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Path), Detail: f.Message})
+	r := &api.Refusal{Status: status, Detail: plain.OneLine(err)}
+	for _, f := range plain.All[config.Fault](err) {
+		r.Fields = append(r.Fields, api.Field{Pointer: api.Pointer(f.Path), Detail: f.Message})
 	}
-	for _, f := range find[*SettingError](err) {
-		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Path), Detail: plain.Error(f)})
+	for _, f := range plain.All[*config.SettingError](err) {
+		r.Fields = append(r.Fields, api.Field{Pointer: api.Pointer(f.Path), Detail: plain.Error(f)})
 	}
-	r.Fields = slices.DeleteFunc(r.Fields, func(f web.Field) bool { return f.Pointer == "/" }) // of the file as a whole
+	r.Fields = slices.DeleteFunc(r.Fields, func(f api.Field) bool { return f.Pointer == "/" }) // of the file as a whole
 	return r
 }

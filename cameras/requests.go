@@ -13,31 +13,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/cameraurl"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/redact"
-	"github.com/segd/segd/web"
 )
 
 // Declared are all cameras, those that do not run too, and how it is about adding others.
-func (m *Manager) Declared() (list []web.Declared, about web.Adding) {
+func (m *Manager[C]) Declared() (list []api.Declared, about api.Adding) {
 	k := m.known.Load()
 	about.Kept, about.Detect = k.kept, config.DefaultDetectClasses()
 	if k.unread != nil {
 		about.Kept, about.Fault = false, k.unread.Error()
 	}
 	for _, cam := range k.file {
-		list = append(list, web.Declared{Name: cam.Name, URL: cam.ShownURL(), Source: web.SourceFile, Kept: true})
+		list = append(list, api.Declared{Name: cam.Name, URL: cam.ShownURL(), Source: api.SourceFile, Kept: true})
 	}
 	for _, name := range k.names() {
 		if k.declared(name) {
 			continue
 		}
 		c := k.added[name]
-		one := web.Declared{Name: name, Source: web.SourceAdded, Paused: c.Paused, Kept: k.kept}
+		one := api.Declared{Name: name, Source: api.SourceAdded, Paused: c.Paused, Kept: k.kept}
 		if c.Camera != nil {
 			one.URL, one.Given = shownURL(c.Camera), shownSettings(c.Camera)
 		}
@@ -50,7 +49,7 @@ func (m *Manager) Declared() (list []web.Declared, about web.Adding) {
 }
 
 // Add adds a camera of the names of the configuration.
-func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
+func (m *Manager[C]) Add(ctx context.Context, body []byte) (string, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return "", err
@@ -65,14 +64,14 @@ func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
 			return err
 		}
 		if n := len(m.known.Load().added); n >= m.mostAdded() {
-			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
+			return &api.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
 		}
 		return m.change(ctx, want.Name, &want)
 	})
 }
 
 // nameTaken refuses the name of a camera that there is.
-func (m *Manager) nameTaken(name string) error {
+func (m *Manager[C]) nameTaken(name string) error {
 	k, detail, field := m.known.Load(), "", ""
 	switch {
 	case k.declared(name):
@@ -82,7 +81,7 @@ func (m *Manager) nameTaken(name string) error {
 	default:
 		return nil
 	}
-	return &web.Refusal{Status: http.StatusConflict, Detail: detail, Fields: []web.Field{{Pointer: "/name", Detail: field}}}
+	return &api.Refusal{Status: http.StatusConflict, Detail: detail, Fields: []api.Field{{Pointer: "/name", Detail: field}}}
 }
 
 // Page has cameras as the API shows them.
@@ -92,16 +91,16 @@ type Page interface {
 }
 
 // Requests are what a Manager is asked over the bus, which answers as the page does.
-type Requests struct {
-	m    *Manager
+type Requests[C Camera] struct {
+	m    *Manager[C]
 	page Page
 }
 
 // Requests answers as page does.
-func (m *Manager) Requests(page Page) Requests { return Requests{m, page} }
+func (m *Manager[C]) Requests(page Page) Requests[C] { return Requests[C]{m, page} }
 
 // AddCamera adds one and returns it.
-func (r Requests) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
+func (r Requests[C]) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
 	name, err := r.m.Add(ctx, body)
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func (r Requests) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
 }
 
 // SetCamera changes the one that a merge patch names, and returns it.
-func (r Requests) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
+func (r Requests[C]) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
 	given, err := readObject(patch)
 	if err != nil {
 		return nil, err
@@ -126,15 +125,15 @@ func (r Requests) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
 }
 
 // RemoveCamera removes one.
-func (r Requests) RemoveCamera(ctx context.Context, camera string) error {
+func (r Requests[C]) RemoveCamera(ctx context.Context, camera string) error {
 	return r.m.Remove(ctx, camera)
 }
 
 // ListCameras returns all.
-func (r Requests) ListCameras(context.Context) ([]byte, error) { return r.page.ListJSON() }
+func (r Requests[C]) ListCameras(context.Context) ([]byte, error) { return r.page.ListJSON() }
 
 // Set changes one by a JSON merge patch.
-func (m *Manager) Set(ctx context.Context, name string, patch []byte) error {
+func (m *Manager[C]) Set(ctx context.Context, name string, patch []byte) error {
 	given, err := readObject(patch)
 	if err != nil {
 		return err
@@ -145,7 +144,7 @@ func (m *Manager) Set(ctx context.Context, name string, patch []byte) error {
 			return err
 		}
 		if old.Camera == nil {
-			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("camera %q cannot be read: %s; accepts its removal", name, plain.OneLine(old.fault))}
+			return &api.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("camera %q cannot be read: %s; accepts its removal", name, plain.OneLine(old.fault))}
 		}
 		want := old.storedCamera
 		want.Camera = maps.Clone(want.Camera)
@@ -160,7 +159,7 @@ func (m *Manager) Set(ctx context.Context, name string, patch []byte) error {
 }
 
 // Remove removes one.
-func (m *Manager) Remove(ctx context.Context, name string) error {
+func (m *Manager[C]) Remove(ctx context.Context, name string) error {
 	return m.inTurn(ctx, func() error {
 		if _, err := m.find(name); err != nil {
 			return err
@@ -170,28 +169,28 @@ func (m *Manager) Remove(ctx context.Context, name string) error {
 }
 
 // inTurn does what changes the cameras, one after another.
-func (m *Manager) inTurn(ctx context.Context, do func() error) error {
+func (m *Manager[C]) inTurn(ctx context.Context, do func() error) error {
 	if err := m.takeTurn(ctx); err != nil {
 		return reloadRefusal(err)
 	}
 	defer m.turn.Release(1)
 	if err := m.known.Load().unread; errors.Is(err, errNoKeyPath) {
-		return &web.Refusal{Status: http.StatusConflict, Detail: err.Error()}
+		return &api.Refusal{Status: http.StatusConflict, Detail: err.Error()}
 	} else if err != nil {
-		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + plain.OneLine(err)}
+		return &api.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + plain.OneLine(err)}
 	}
 	return do()
 }
 
 // find is an added camera.
-func (m *Manager) find(name string) (*addedCamera, error) {
+func (m *Manager[C]) find(name string) (*addedCamera, error) {
 	k := m.known.Load()
 	if k.declared(name) {
-		return nil, &web.Refusal{Status: http.StatusConflict, Detail: declaredText(name)}
+		return nil, &api.Refusal{Status: http.StatusConflict, Detail: declaredText(name)}
 	}
 	c := k.added[name]
 	if c == nil {
-		return nil, &web.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q was added", name)}
+		return nil, &api.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q was added", name)}
 	}
 	return c, nil
 }
@@ -202,7 +201,7 @@ func declaredText(name string) string {
 
 // change makes the camera of that name what want says; nil: there is none any more. It is tried, kept, and
 // then done, so that nothing has changed where it cannot be kept.
-func (m *Manager) change(ctx context.Context, name string, want *storedCamera) error {
+func (m *Manager[C]) change(ctx context.Context, name string, want *storedCamera) error {
 	before := m.known.Load()
 	next, old := before.without(name), before.added[name]
 	var whole *addedCamera
@@ -219,7 +218,7 @@ func (m *Manager) change(ctx context.Context, name string, want *storedCamera) e
 	}
 	if err := m.keep(ctx, name, want); err != nil {
 		m.log.Error("a change of the cameras is not made: it cannot be kept", "camera", name, "error", err, "then", c.abandon())
-		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + plain.OneLine(err)}
+		return &api.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + plain.OneLine(err)}
 	}
 	m.set.Stay()
 	err = m.apply(ctx, c)
@@ -246,7 +245,7 @@ func (m *Manager) change(ctx context.Context, name string, want *storedCamera) e
 }
 
 // keep has the store hold what want says of a camera, whether or not somebody still waits for that.
-func (m *Manager) keep(ctx context.Context, name string, want *storedCamera) error {
+func (m *Manager[C]) keep(ctx context.Context, name string, want *storedCamera) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	switch {
@@ -266,7 +265,7 @@ func (m *Manager) keep(ctx context.Context, name string, want *storedCamera) err
 
 // forget removes what was known of a camera that has been removed and has ended, so that another one of that
 // name does not begin with it.
-func (m *Manager) forget(ctx context.Context, name string) {
+func (m *Manager[C]) forget(ctx context.Context, name string) {
 	if m.store == nil {
 		return
 	}
@@ -320,7 +319,7 @@ func (c *storedCamera) merge(patch map[string]any) error {
 			case u.Kind == cameraurl.File && u.Scheme == "":
 				return refuseField("/url", "neither a scheme nor a host that a user could be of; accepted: such as rtsp://host/path")
 			}
-			if now, err = configured.WithUser(now, user, password); err != nil {
+			if now, err = cameraurl.WithUser(now, user, password); err != nil {
 				return refuseField("/user", "%v", err)
 			}
 			c.Camera["url"] = now
@@ -388,7 +387,7 @@ func readObject(body []byte) (map[string]any, error) {
 		err = errors.New("it is null")
 	}
 	if err != nil {
-		return nil, &web.Refusal{Status: http.StatusBadRequest, Detail: "the body is not a JSON object: " + err.Error()}
+		return nil, &api.Refusal{Status: http.StatusBadRequest, Detail: "the body is not a JSON object: " + err.Error()}
 	}
 	if pointer, why := limit.LongText("", object); why != "" {
 		return nil, refuseField(pointer, "%s", why)
@@ -398,7 +397,7 @@ func readObject(body []byte) (map[string]any, error) {
 
 func refuseField(pointer, format string, args ...any) error {
 	detail := fmt.Sprintf(format, args...)
-	return &web.Refusal{Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail, Fields: []web.Field{{Pointer: pointer, Detail: detail}}}
+	return &api.Refusal{Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail, Fields: []api.Field{{Pointer: pointer, Detail: detail}}}
 }
 
 // inList is where a camera stands in a configuration.
@@ -407,12 +406,12 @@ var inList = regexp.MustCompile(`^/cameras/\d+`)
 // cameraRefusal is reloadRefusal of a request that is about one camera.
 func cameraRefusal(err error) error {
 	err = reloadRefusal(err)
-	var r *web.Refusal
+	var r *api.Refusal
 	if errors.As(err, &r) {
 		for i := range r.Fields {
 			r.Fields[i].Pointer = inList.ReplaceAllString(r.Fields[i].Pointer, "")
 		}
-		r.Fields = slices.DeleteFunc(r.Fields, func(f web.Field) bool { return f.Pointer == "" })
+		r.Fields = slices.DeleteFunc(r.Fields, func(f api.Field) bool { return f.Pointer == "" })
 	}
 	return err
 }

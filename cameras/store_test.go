@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/web"
+	"github.com/segd/segd/api"
 )
 
 // What cannot be read of what is kept is listed with the reason, and the others go on. Nothing is deleted: with its
@@ -115,7 +115,7 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 	r.runs("both", "gone", "good")
 	r.add(`{"name": "new", "url": "whip:"}`)
 	r.runs("both", "gone", "good", "new")
-	if all, _ := r.Declared(); !slices.ContainsFunc(all, func(d web.Declared) bool { return d.Name == "damaged" && d.Fault != "" }) {
+	if all, _ := r.Declared(); !slices.ContainsFunc(all, func(d api.Declared) bool { return d.Name == "damaged" && d.Fault != "" }) {
 		t.Errorf("%+v; what is damaged is there still, and says so", all)
 	}
 }

@@ -1,6 +1,7 @@
 package cameras
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,18 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/onvif"
 	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/web"
 )
 
 // Try waits for a picture of a camera, which is described as one that is added; "camera" names one whose
 // secrets are meant by a url as it is listed.
-func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
+func (m *Manager[C]) Try(ctx context.Context, body []byte) (*api.Tried, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return nil, err
@@ -66,26 +67,27 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 	if whole.cam.Published() {
 		return nil, refuseField("/url", "whip: waits for publishers, who come once the camera is there; accepts a camera that can be asked")
 	}
-	p, err := configured.Try(ctx, whole.cam)
-	if err != nil {
+	var tried *api.Tried
+	if err := ingest.First(ctx, Source(whole.cam, nil), func(f *ingest.Frame, of codec.ID) {
+		tried = &api.Tried{Width: f.Width, Height: f.Height, PixelAspect: f.PixelAspect, BGR: bytes.Clone(f.Pix)}
+		if of != 0 {
+			tried.Codec = of.String()
+		}
+	}); err != nil {
 		return nil, tryRefusal(ctx, err)
 	}
-	tried := &web.Tried{Width: p.Width, Height: p.Height, PixelAspect: p.PixelAspect, BGR: p.BGR}
-	if own := m.current.Load().PrivacyOf(whole.cam); given["privacy"] != nil && configured.Privacy(own).On() {
+	if own := m.current.Load().PrivacyOf(whole.cam); given["privacy"] != nil && Privacy(own).On() {
 		hide = own
 	}
-	if hide := configured.Privacy(hide); hide.On() { // nobody knows what is in it
-		picture := privacy.NewPicture(p.BGR, hide.Cover(p.Width, p.Height), nil)
+	if hide := Privacy(hide); hide.On() { // what is in the picture is not known
+		picture := privacy.NewPicture(tried.BGR, hide.Cover(tried.Width, tried.Height), nil)
 		tried.BGR, tried.Hidden = picture.BGR(true), !picture.Plain(true)
-	}
-	if p.Codec != 0 {
-		tried.Codec = p.Codec.String()
 	}
 	return tried, nil
 }
 
 // hides is what an added camera hides, which need not run.
-func (m *Manager) hides(ctx context.Context, c storedCamera) (config.Privacy, error) {
+func (m *Manager[C]) hides(ctx context.Context, c storedCamera) (config.Privacy, error) {
 	only := storedCamera{Camera: map[string]any{"name": c.Name, "url": "whip:", "detect": c.Camera["detect"], "privacy": c.Camera["privacy"]}}
 	if only.Camera["privacy"] == nil { // whatever it detects
 		return m.current.Load().Privacy, nil
@@ -100,7 +102,7 @@ func (m *Manager) hides(ctx context.Context, c storedCamera) (config.Privacy, er
 // tryRefusal names the field that has to be another for a camera to show a picture.
 func tryRefusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &web.Refusal{Type: web.NoPicture, Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
+		return &api.Refusal{Type: api.NoPicture, Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err), Fields: []api.Field{{Pointer: "/url", Detail: "no picture in time"}}}
 	}
 	pointer := "/url"
 	switch {
@@ -112,12 +114,12 @@ func tryRefusal(ctx context.Context, err error) error {
 		pointer = "/transport"
 	}
 	detail := plain.OneLine(err)
-	if sum := configured.SelfSigned(err); sum != "" {
+	if sum := ingest.SelfSigned(err); sum != "" {
 		detail += "; fingerprint " + sum + " trusts it"
 	}
-	return &web.Refusal{
-		Type: web.NoPicture, Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail,
-		Fields: []web.Field{{Pointer: pointer, Detail: detail}},
+	return &api.Refusal{
+		Type: api.NoPicture, Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail,
+		Fields: []api.Field{{Pointer: pointer, Detail: detail}},
 	}
 }
 
@@ -155,7 +157,7 @@ type foundProfile struct {
 }
 
 // Discover finds cameras by ONVIF.
-func (m *Manager) Discover(ctx context.Context, body []byte) (json.RawMessage, error) {
+func (m *Manager[C]) Discover(ctx context.Context, body []byte) (json.RawMessage, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return nil, err
@@ -189,7 +191,7 @@ func (m *Manager) Discover(ctx context.Context, body []byte) (json.RawMessage, e
 		if host != "" {
 			return nil, refuseField("/host", "%s", strings.TrimPrefix(plain.OneLine(err), "onvif: "))
 		}
-		return nil, &web.Refusal{Status: http.StatusServiceUnavailable, Detail: plain.OneLine(err)}
+		return nil, &api.Refusal{Status: http.StatusServiceUnavailable, Detail: plain.OneLine(err)}
 	}
 	list := []foundCamera{} // never null
 	for _, c := range found {

@@ -63,3 +63,12 @@ type place struct {
 	file         string
 	line, column int
 }
+
+// SettingError is an error about one setting, which a Fault is not: it was found when the setting was used.
+type SettingError struct {
+	Path string // such as cameras[1].url
+	Err  error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }

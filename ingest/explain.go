@@ -136,3 +136,13 @@ func isSilence(err error) bool {
 		errors.As(err, new(liberrors.ErrClientTCPTimeout)) || errors.As(err, new(liberrors.ErrClientUDPTimeout)) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
+
+// SelfSigned returns the fingerprint of the certificate that err is about, if a camera showed one that no
+// authority signed; else "".
+func SelfSigned(err error) string {
+	var verify *tls.CertificateVerificationError
+	if !errors.As(err, &verify) || len(verify.UnverifiedCertificates) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
+}

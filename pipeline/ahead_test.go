@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/pipeline/internal/pending"
@@ -123,7 +124,7 @@ func TestPendingAtTheEnd(t *testing.T) {
 		}
 		c.refuse()
 		for _, r := range []*pending.Request{ahead, passed} {
-			if out := <-r.Done(); !errors.Is(out.Err, ErrDown) {
+			if out := <-r.Done(); !errors.Is(out.Err, api.ErrDown) {
 				t.Errorf("answered %v", out)
 			}
 		}

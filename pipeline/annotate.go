@@ -10,24 +10,15 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/pending"
 )
 
-// What the errors of a camera's commands wrap.
-var (
-	// ErrAnnotate: it is the annotation's own fault; trying again will not help.
-	ErrAnnotate = errors.New("annotation refused")
-	// ErrUnknownObject: the camera has no object with that id.
-	ErrUnknownObject = errors.New("unknown object")
-	// ErrFrame: no masks are kept of that frame.
-	ErrFrame = errors.New("frame not kept")
-	// ErrBusy: others ask for the same; trying again may help.
-	ErrBusy = pending.ErrBusy
-	// ErrDown: the camera does not deliver frames, or has ended.
-	ErrDown = pending.ErrDown
-)
+// ErrAnnotate is wrapped where it is the annotation's own fault; trying again will not help. Other errors of a camera's
+// commands wrap those of package api.
+var ErrAnnotate = errors.New("annotation refused")
 
 // Annotate applies a to the frame it names, which may be still to come or one that
 // the stepper keeps, or to the next frame that comes when it names none, and
@@ -35,7 +26,7 @@ var (
 // since an earlier frame is labelled again, so those masks heed it. It blocks until the
 // stepper has accepted or refused it, or ctx ends. An annotation of a frame that does not
 // come before ctx's deadline stays: it is Pending then, at once where the camera's rate
-// tells so before. Errors wrap ErrAnnotate, ErrBusy, ErrDown or what ended ctx.
+// tells so before. Errors wrap ErrAnnotate, api.ErrBusy, api.ErrDown or what ended ctx.
 // Either way an event says what became of it, and one for each object that it marks and
 // that has no mask then or within a second. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv1.Annotated, error) {
@@ -68,7 +59,7 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 	if c.notes.Withdraw(r) {
 		err := fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
 		if down := c.stats.down(); down != "" {
-			err = fmt.Errorf("%w: %s; %w", ErrDown, down, err)
+			err = fmt.Errorf("%w: %s; %w", api.ErrDown, down, err)
 		}
 		c.emit(time.Now(), c.rejection(err))
 		return nil, err
@@ -227,6 +218,6 @@ func whyEmpty(a *annotation.Annotation, k int, out *segdv1.Annotated) string {
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
 	for _, r := range c.notes.End() {
-		c.emit(time.Now(), c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", ErrDown, c.stats.down())))
+		c.emit(time.Now(), c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", api.ErrDown, c.stats.down())))
 	}
 }

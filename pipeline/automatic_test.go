@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -218,7 +219,7 @@ func TestKeep(t *testing.T) {
 			return nil
 		}
 	}, func(t *testing.T, b *bench, c *Camera) {
-		if _, err := c.Keep(t.Context(), 9); !errors.Is(err, ErrUnknownObject) {
+		if _, err := c.Keep(t.Context(), 9); !errors.Is(err, api.ErrUnknownObject) {
 			t.Errorf("an unknown object: %v", err)
 		}
 		for range 2 { // again is no fault

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -847,10 +848,10 @@ func TestAnnotate(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		running.Wait()
-		if !errors.Is(pending, ErrDown) {
+		if !errors.Is(pending, api.ErrDown) {
 			t.Errorf("pending at the end: %v", pending)
 		}
-		if _, err := c.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, ErrDown) {
+		if _, err := c.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, api.ErrDown) {
 			t.Errorf("after the end: %v", err)
 		}
 		b.check(t, c)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
@@ -28,7 +29,7 @@ func (c *Camera) setStages(s *stages) {
 func (c *Camera) atTurn(ctx context.Context, do func(*stages) error) error {
 	return c.inTurn(ctx, func() error {
 		if c.stages == nil {
-			return fmt.Errorf("pipeline: camera %s: %w: %s", c.cfg.Name, ErrDown, c.stats.down())
+			return fmt.Errorf("pipeline: camera %s: %w: %s", c.cfg.Name, api.ErrDown, c.stats.down())
 		}
 		return do(c.stages)
 	})
@@ -52,7 +53,7 @@ func (c *Camera) atObject(ctx context.Context, id uint32, do func(*stages, objec
 		if o, is := table.Get(id); is {
 			return do(s, o)
 		}
-		return fmt.Errorf("pipeline: camera %s: %w %d; there is %d", c.cfg.Name, ErrUnknownObject, id, table.IDs())
+		return fmt.Errorf("pipeline: camera %s: %w %d; there is %d", c.cfg.Name, api.ErrUnknownObject, id, table.IDs())
 	})
 }
 
@@ -113,7 +114,7 @@ func (c *Camera) object(id uint32) *segdv1.Object {
 
 // Clear removes an object, or all of them when id is 0: no frame published after it
 // returns has them. It waits for the frame in hand, and no longer than ctx. Errors
-// wrap ErrUnknownObject, ErrDown or what ended ctx.
+// wrap api.ErrUnknownObject, api.ErrDown or what ended ctx.
 func (c *Camera) Clear(ctx context.Context, id uint32) error {
 	remove := func(s *stages, ids ...uint32) error {
 		c.command(s, 0, c.marker.Refuse(c.newest.table(), "", ids...)...)
@@ -128,7 +129,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 
 // Keep makes an object that was marked automatically one of people's, which does not end by itself and
 // is looked for when stages are built anew, and returns it. One that is people's already stays so. It
-// waits as Clear does. Errors wrap ErrUnknownObject, ErrDown or what ended ctx.
+// waits as Clear does. Errors wrap api.ErrUnknownObject, api.ErrDown or what ended ctx.
 func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err error) {
 	err = c.atObject(ctx, id, func(s *stages, o objects.Object) error {
 		if !o.Automatic() {
@@ -143,7 +144,7 @@ func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err 
 }
 
 // Rename gives an object another label and returns it with that. It waits as Clear
-// does. Errors wrap ErrUnknownObject, ErrDown, what ended ctx, or a *annotation.Fault
+// does. Errors wrap api.ErrUnknownObject, api.ErrDown, what ended ctx, or a *annotation.Fault
 // of the label.
 func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *segdv1.Object, err error) {
 	rename := objects.Rename{ID: id, Label: label}
@@ -165,7 +166,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 // Preview returns the masks that a would give on the kept frame it names, or on the
 // newest when it names none, and changes nothing. Only copying what it needs holds
 // up the frames; the work is done here. Errors wrap annotation.ErrInvalid (and
-// annotation.ErrFrame), ErrBusy, ErrDown or what ended ctx.
+// annotation.ErrFrame), api.ErrBusy, api.ErrDown or what ended ctx.
 func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1.MaskFrame, error) {
 	if err := noPicture(a); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, ErrAnnotate, err)
@@ -174,7 +175,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	case c.previews <- struct{}{}:
 		defer func() { <-c.previews }()
 	default:
-		return nil, fmt.Errorf("pipeline: camera %s: %w: %d previews are being made", c.cfg.Name, ErrBusy, maxPreviews)
+		return nil, fmt.Errorf("pipeline: camera %s: %w: %d previews are being made", c.cfg.Name, api.ErrBusy, maxPreviews)
 	}
 	var p *tracker.Preview
 	err := c.atTurn(ctx, func(s *stages) (err error) {

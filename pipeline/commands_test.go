@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -45,10 +46,10 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 			cancel()
 			running.Wait()
 			b.check(t, c)
-			if err := c.Picture(nil); !errors.Is(err, ErrDown) {
+			if err := c.Picture(nil); !errors.Is(err, api.ErrDown) {
 				t.Errorf("a picture after the end: %v", err)
 			}
-			if err := c.Clear(t.Context(), 0); !errors.Is(err, ErrDown) {
+			if err := c.Clear(t.Context(), 0); !errors.Is(err, api.ErrDown) {
 				t.Errorf("Clear after the end: %v", err)
 			}
 		}()
@@ -85,7 +86,7 @@ func (r *recorder) event(kind segdv1.EventKind) *segdv1.Event {
 func TestClear(t *testing.T) {
 	for _, id := range []uint32{0, 1} {
 		live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-			if err := c.Clear(t.Context(), 7); !errors.Is(err, ErrUnknownObject) || !strings.Contains(err.Error(), "7; there is [1]") {
+			if err := c.Clear(t.Context(), 7); !errors.Is(err, api.ErrUnknownObject) || !strings.Contains(err.Error(), "7; there is [1]") {
 				t.Errorf("an unknown object: %v", err)
 			}
 			last := b.rec.newest()
@@ -260,7 +261,7 @@ func TestRename(t *testing.T) {
 		if _, err := c.Rename(t.Context(), 1, ""); !errors.As(err, &f) || f.Field != "label" {
 			t.Errorf("an empty label: %v", err)
 		}
-		if _, err := c.Rename(t.Context(), 9, "nobody"); !errors.Is(err, ErrUnknownObject) {
+		if _, err := c.Rename(t.Context(), 9, "nobody"); !errors.Is(err, api.ErrUnknownObject) {
 			t.Errorf("an unknown object: %v", err)
 		}
 		before := b.rec.newest()
@@ -328,7 +329,7 @@ func TestPreview(t *testing.T) {
 		for range maxPreviews {
 			c.previews <- struct{}{}
 		}
-		if _, err := c.Preview(t.Context(), a); !errors.Is(err, ErrBusy) {
+		if _, err := c.Preview(t.Context(), a); !errors.Is(err, api.ErrBusy) {
 			t.Errorf("one too many: %v", err)
 		}
 		for range maxPreviews {
@@ -370,7 +371,7 @@ func TestMasksAndPicture(t *testing.T) {
 		if got, err := c.Masks(7); err != nil || got != want {
 			t.Errorf("frame 7: %v, %v", got, err)
 		}
-		if _, err := c.Masks(999); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "999 has not come yet; accepted: 0 to 20") {
+		if _, err := c.Masks(999); !errors.Is(err, api.ErrFrame) || !strings.Contains(err.Error(), "999 has not come yet; accepted: 0 to 20") {
 			t.Errorf("a frame to come: %v", err)
 		}
 		var seen []byte
@@ -395,7 +396,7 @@ func TestMasksAndPicture(t *testing.T) {
 			t.Errorf("the square's middle is %v", seen[p:p+3])
 		}
 		time.Sleep(30 * time.Second)
-		if _, err := c.Masks(7); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "7 is no longer kept") {
+		if _, err := c.Masks(7); !errors.Is(err, api.ErrFrame) || !strings.Contains(err.Error(), "7 is no longer kept") {
 			t.Errorf("long ago: %v", err)
 		}
 		if n := len(c.newest.frames); n != maxFrames {
@@ -411,7 +412,7 @@ func TestAnnotateWhileDown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := c.Annotate(ctx, annotate(ptr(500), 0))
-		if !errors.Is(err, ErrDown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the cable is out") {
+		if !errors.Is(err, api.ErrDown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the cable is out") {
 			t.Errorf("got %v", err)
 		}
 	})

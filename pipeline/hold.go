@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/tracker"
 )
 
@@ -25,8 +26,8 @@ type hold struct {
 // Hold keeps the frame with that sequence number for somebody who is going to
 // annotate it, and returns until when. Asking again, by the same holder, gives it
 // more time; failing stages lose it. It waits as Clear does. Errors wrap
-// annotation.ErrFrame when the frame is not kept, ErrBusy when too many are held,
-// ErrDown or what ended ctx.
+// annotation.ErrFrame when the frame is not kept, api.ErrBusy when too many are held,
+// api.ErrDown or what ended ctx.
 func (c *Camera) Hold(ctx context.Context, seq uint64, holder string) (until time.Time, err error) {
 	err = c.atTurn(ctx, func(s *stages) error {
 		now := time.Now()
@@ -34,10 +35,10 @@ func (c *Camera) Hold(ctx context.Context, seq uint64, holder string) (until tim
 		h := hold{seq, holder}
 		if _, again := s.holds[h]; !again {
 			if len(s.holds) >= maxHolds {
-				return fmt.Errorf("pipeline: camera %s: %w: frames are held %d times", c.cfg.Name, ErrBusy, maxHolds)
+				return fmt.Errorf("pipeline: camera %s: %w: frames are held %d times", c.cfg.Name, api.ErrBusy, maxHolds)
 			}
 			if err := s.step.Hold(seq); errors.Is(err, tracker.ErrHeld) {
-				return fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, ErrBusy, err)
+				return fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, api.ErrBusy, err)
 			} else if err != nil {
 				return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 			}

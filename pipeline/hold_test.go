@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/tracker"
 )
 
@@ -75,7 +76,7 @@ func TestHoldsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.Hold(t.Context(), tracker.MaxHeld, "me"); !errors.Is(err, ErrBusy) {
+		if _, err := c.Hold(t.Context(), tracker.MaxHeld, "me"); !errors.Is(err, api.ErrBusy) {
 			t.Errorf("one frame too many: %v", err)
 		}
 		for i := tracker.MaxHeld; i < maxHolds; i++ {
@@ -83,7 +84,7 @@ func TestHoldsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.Hold(t.Context(), 0, "one more"); !errors.Is(err, ErrBusy) {
+		if _, err := c.Hold(t.Context(), 0, "one more"); !errors.Is(err, api.ErrBusy) {
 			t.Errorf("one holder too many: %v", err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
@@ -143,7 +144,7 @@ func (c *Camera) FrameSize() (width, height int) {
 }
 
 // Masks returns the masks of one of the latest frames published, 256 or what takes
-// 16 MiB. They must not be changed. The error wraps ErrFrame and says which frames
+// 16 MiB. They must not be changed. The error wraps api.ErrFrame and says which frames
 // are kept.
 func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 	n := &c.newest
@@ -151,7 +152,7 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 	defer n.mu.Unlock()
 	k := len(n.frames)
 	if k == 0 {
-		return nil, fmt.Errorf("%w: %d; no frame was published yet", ErrFrame, seq)
+		return nil, fmt.Errorf("%w: %d; no frame was published yet", api.ErrFrame, seq)
 	}
 	i, found := n.find(seq)
 	first, last := n.frames[0].Sequence, n.frames[k-1].Sequence
@@ -160,20 +161,20 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 		return n.frames[i], nil
 	case i > 0 && i < k:
 		return nil, fmt.Errorf("%w: %d was dropped; accepted: %d or %d beside it, and others from %d to %d",
-			ErrFrame, seq, n.frames[i-1].Sequence, n.frames[i].Sequence, first, last)
+			api.ErrFrame, seq, n.frames[i-1].Sequence, n.frames[i].Sequence, first, last)
 	case i == k:
-		return nil, fmt.Errorf("%w: %d has not come yet; accepted: %d to %d", ErrFrame, seq, first, last)
+		return nil, fmt.Errorf("%w: %d has not come yet; accepted: %d to %d", api.ErrFrame, seq, first, last)
 	}
-	return nil, fmt.Errorf("%w: %d is no longer kept; accepted: %d to %d", ErrFrame, seq, first, last)
+	return nil, fmt.Errorf("%w: %d is no longer kept; accepted: %d to %d", api.ErrFrame, seq, first, last)
 }
 
 // Picture calls use with the newest published picture, which is
 // valid during the call only, and its masks, which must not be changed. The error
-// wraps ErrDown when there is no picture, or is use's.
+// wraps api.ErrDown when there is no picture, or is use's.
 func (c *Camera) Picture(use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
 	f, cover, masks := c.newest.retain()
 	if f == nil {
-		return fmt.Errorf("%w: no picture of camera %s: %s", ErrDown, c.cfg.Name, c.stats.down())
+		return fmt.Errorf("%w: no picture of camera %s: %s", api.ErrDown, c.cfg.Name, c.stats.down())
 	}
 	defer f.Release()
 	return use(masks, privacy.NewPicture(f.Pix, cover, nil))

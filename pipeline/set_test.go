@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/pipeline/set"
 )
@@ -123,7 +124,7 @@ func TestRemovedWhileAsked(t *testing.T) {
 		asking.Go(func() {
 			began := time.Now()
 			_, err := gate.Annotate(t.Context(), annotate(ptr(80), 0))
-			if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "the camera was removed") || time.Since(began) > 2*time.Second {
+			if !errors.Is(err, api.ErrDown) || !strings.Contains(err.Error(), "the camera was removed") || time.Since(began) > 2*time.Second {
 				t.Errorf("the annotation was answered after %v: %v", time.Since(began), err)
 			}
 		})
@@ -132,10 +133,10 @@ func TestRemovedWhileAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		asking.Wait()
-		if err := gate.LetGo(t.Context(), 5, "somebody"); !errors.Is(err, ErrDown) {
+		if err := gate.LetGo(t.Context(), 5, "somebody"); !errors.Is(err, api.ErrDown) {
 			t.Errorf("letting go of its frame: %v", err)
 		}
-		if _, err := gate.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, ErrDown) {
+		if _, err := gate.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, api.ErrDown) {
 			t.Errorf("an annotation afterwards: %v", err)
 		}
 		end()

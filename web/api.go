@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/zones"
 )
 
@@ -44,7 +44,7 @@ func (s *Server) answering(h handler) http.HandlerFunc {
 // reply answers with v, unless there is an error.
 func reply(w http.ResponseWriter, v any, err error) error {
 	if err == nil {
-		problem.WriteJSON(w, http.StatusOK, typeJSON, v)
+		api.WriteJSON(w, http.StatusOK, typeJSON, v)
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (s *Server) mountAPI(mux *mux, routes []route) {
 		fallback(path, func(w http.ResponseWriter, r *http.Request) { refuseMethod(w, r, accepted(path, r)) })
 	}
 	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
+		api.WriteProblem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
 	})
 }
 
@@ -152,7 +152,7 @@ func (s *Server) mountAPI(mux *mux, routes []route) {
 func refuseMethod(w http.ResponseWriter, r *http.Request, accepted []string) {
 	allow := strings.Join(slices.Sorted(slices.Values(accepted)), ", ")
 	w.Header().Set("Allow", allow)
-	problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
+	api.WriteProblem(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
 }
 
 // named tells whether path is one that a camera could have.
@@ -185,8 +185,8 @@ type cameraInfo struct {
 	Viewers int             `json:"viewers"`
 	Status  json.RawMessage `json:"status"` // segd.v1.Status in protobuf's JSON mapping, null before the first
 
-	layoutInfo // empty without Commands
-	*Declared  // absent without Cameras
+	layoutInfo    // empty without Commands
+	*api.Declared // absent without Cameras
 }
 
 type cameraList struct {
@@ -194,7 +194,7 @@ type cameraList struct {
 	Access  string       `json:"access"` // of who asks: operator or viewer
 	Cores   int          `json:"cores"`  // of the machine's processor, that segd computes on
 	Cameras []cameraInfo `json:"cameras"`
-	Adding  *Adding      `json:"adding,omitempty"` // absent without Cameras
+	Adding  *api.Adding  `json:"adding,omitempty"` // absent without Cameras
 	Alerts  bool         `json:"alerts,omitempty"` // whether segd knows which fire
 }
 

@@ -19,9 +19,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/zones"
@@ -210,7 +210,7 @@ func ask(t *testing.T, method, url, contentType, body string, header ...string) 
 		}
 	}
 	if a.status >= 400 {
-		var d problem.Document
+		var d api.Problem
 		if err := json.Unmarshal(text, &d); method != http.MethodHead && (err != nil || d.Status != a.status || d.Title == "" || d.Detail == "" ||
 			resp.Header.Get("Content-Type") != "application/problem+json") {
 			t.Errorf("%s %s: no problem document but %s %q", method, url, resp.Header.Get("Content-Type"), text)
@@ -294,8 +294,8 @@ func TestCommandErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{&Refusal{Status: 409, Detail: "another waits", Fields: []Field{{Pointer: "/frame", Detail: "7"}}}, 409, `"detail":"another waits","errors":[{"pointer":"/frame","detail":"7"}]`},
-		{fmt.Errorf("wrapped: %w", &Refusal{Status: 503, Detail: "it is down"}), 503, `"detail":"it is down"`},
+		{&api.Refusal{Status: 409, Detail: "another waits", Fields: []api.Field{{Pointer: "/frame", Detail: "7"}}}, 409, `"detail":"another waits","errors":[{"pointer":"/frame","detail":"7"}]`},
+		{fmt.Errorf("wrapped: %w", &api.Refusal{Status: 503, Detail: "it is down"}), 503, `"detail":"it is down"`},
 		{context.DeadlineExceeded, 504, "deadline"},
 		{errors.New("a bug"), 500, "a bug"},
 	} {

@@ -9,16 +9,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 // Manager adds, changes and removes cameras while segd runs. It is called from several goroutines. Its errors
 // are as those of Commands; what is sent to it is the body of a request, which it reads itself.
 type Manager interface {
 	// Declared are all cameras, those that do not run too, in the order of the list.
-	Declared() ([]Declared, Adding)
+	Declared() ([]api.Declared, api.Adding)
 	// Add adds the camera that a JSON object describes, and returns its name.
 	Add(ctx context.Context, body []byte) (camera string, err error)
 	// Set changes a camera by a JSON merge patch, RFC 7396.
@@ -26,42 +26,9 @@ type Manager interface {
 	// Remove removes one.
 	Remove(ctx context.Context, camera string) error
 	// Try waits for a picture of a camera that need not be one of these.
-	Try(ctx context.Context, body []byte) (*Tried, error)
+	Try(ctx context.Context, body []byte) (*api.Tried, error)
 	// Discover finds cameras on the network, and returns a JSON object.
 	Discover(ctx context.Context, body []byte) (json.RawMessage, error)
-}
-
-// Declared is a camera as it is to be.
-type Declared struct {
-	Name   string          `json:"-"`
-	URL    string          `json:"url"`    // without secrets; empty if it cannot be read
-	Source string          `json:"source"` // SourceFile or SourceAdded
-	Paused bool            `json:"paused"`
-	Kept   bool            `json:"kept"`               // it is there again when segd starts again
-	Fault  string          `json:"fault"`              // why it does not run, though it is not paused; else empty
-	Given  json.RawMessage `json:"settings,omitempty"` // of an added one: what was given, without secrets
-}
-
-// Where a camera comes from.
-const (
-	SourceFile  = "file"
-	SourceAdded = "added"
-)
-
-// Adding says how it is about adding cameras.
-type Adding struct {
-	Kept   bool     `json:"kept"`   // those that are added are there again when segd starts again
-	Fault  string   `json:"fault"`  // why none can be added; else empty
-	Detect []string `json:"detect"` // classes that a camera marks by itself which names none
-}
-
-// Tried is what a camera showed.
-type Tried struct {
-	Width, Height int
-	PixelAspect   float64 // how many times as wide as high a pixel is meant to be seen
-	Codec         string  // empty: the source does not tell
-	BGR           []byte  // tight rows
-	Hidden        bool    // all of it, by privacy
 }
 
 const (
@@ -77,12 +44,12 @@ const (
 )
 
 // declared are the cameras by name, and their order; nil without a Manager.
-func (s *Server) declared() (byName map[string]*Declared, order []string, adding *Adding) {
+func (s *Server) declared() (byName map[string]*api.Declared, order []string, adding *api.Adding) {
 	if s.cfg.Cameras == nil {
 		return nil, nil, nil
 	}
 	all, about := s.cfg.Cameras.Declared()
-	byName = make(map[string]*Declared, len(all))
+	byName = make(map[string]*api.Declared, len(all))
 	for i := range all {
 		byName[all[i].Name] = &all[i]
 		order = append(order, all[i].Name)
@@ -91,7 +58,7 @@ func (s *Server) declared() (byName map[string]*Declared, order []string, adding
 }
 
 // infos are those of all cameras: those that run in their order, each other one after the one before it.
-func (s *Server) infos() ([]cameraInfo, *Adding) {
+func (s *Server) infos() ([]cameraInfo, *api.Adding) {
 	byName, order, adding := s.declared()
 	list := []cameraInfo{} // never null
 	running := map[string]*camera{}
@@ -108,7 +75,7 @@ func (s *Server) infos() ([]cameraInfo, *Adding) {
 }
 
 // infoOf is what is known of a camera; c is nil if it does not run, d if nobody declared it.
-func (s *Server) infoOf(name string, c *camera, d *Declared) cameraInfo {
+func (s *Server) infoOf(name string, c *camera, d *api.Declared) cameraInfo {
 	info := cameraInfo{Name: name, layoutInfo: layoutInfo{[]zoneInfo{}, []lineInfo{}}}
 	if c != nil {
 		info = s.info(c)
@@ -127,7 +94,7 @@ func (s *Server) answerCamera(w http.ResponseWriter, r *http.Request, status int
 	if c == nil && d == nil {
 		return s.noCamera(r)
 	}
-	problem.WriteJSON(w, status, typeJSON, s.infoOf(name, c, d))
+	api.WriteJSON(w, status, typeJSON, s.infoOf(name, c, d))
 	return nil
 }
 
@@ -136,7 +103,7 @@ func (s *Server) ListJSON() ([]byte, error) {
 	cameras, adding := s.infos()
 	return json.Marshal(struct {
 		Cameras []cameraInfo `json:"cameras"`
-		Adding  *Adding      `json:"adding,omitempty"`
+		Adding  *api.Adding  `json:"adding,omitempty"`
 	}{cameras, adding})
 }
 
@@ -159,7 +126,7 @@ func (s *Server) noCamera(r *http.Request) error {
 	default:
 		detail = fmt.Sprintf("camera %q does not run: %s", name, d.Fault)
 	}
-	return &Refusal{Status: http.StatusNotFound, Detail: detail}
+	return &api.Refusal{Status: http.StatusNotFound, Detail: detail}
 }
 
 func (s *Server) addCamera(w http.ResponseWriter, r *http.Request) error {
@@ -199,7 +166,7 @@ type tried struct {
 
 func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
 	return command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
-		var t *Tried
+		var t *api.Tried
 		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
 			return err
 		}
@@ -243,7 +210,7 @@ func (s *Server) asTrying(w http.ResponseWriter, do func()) bool {
 		return true
 	default:
 		w.Header().Set("Retry-After", strconv.Itoa(retryTrying))
-		problem.Write(w, http.StatusTooManyRequests, fmt.Sprintf("%d cameras are tried or looked for already; try again in %d s", tryingAtOnce, retryTrying))
+		api.WriteProblem(w, http.StatusTooManyRequests, fmt.Sprintf("%d cameras are tried or looked for already; try again in %d s", tryingAtOnce, retryTrying))
 		return false
 	}
 }

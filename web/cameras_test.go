@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/segd/segd/api"
 )
 
 // managed is a Manager of one camera that runs, one that is paused and one that cannot.
@@ -27,18 +29,18 @@ func (m *managed) note(call string) {
 	m.calls = append(m.calls, call)
 }
 
-func (m *managed) Declared() ([]Declared, Adding) {
-	return []Declared{
-		{Name: "gate", URL: "rtsp://xxxxx@h/", Source: SourceFile, Kept: true},
-		{Name: "attic", URL: "whip:", Source: SourceAdded, Paused: true, Given: json.RawMessage(`{"name":"attic"}`)},
-		{Name: "cellar", Source: SourceAdded, Fault: "sealed with another key"},
-	}, Adding{Kept: true, Detect: []string{"person"}}
+func (m *managed) Declared() ([]api.Declared, api.Adding) {
+	return []api.Declared{
+		{Name: "gate", URL: "rtsp://xxxxx@h/", Source: api.SourceFile, Kept: true},
+		{Name: "attic", URL: "whip:", Source: api.SourceAdded, Paused: true, Given: json.RawMessage(`{"name":"attic"}`)},
+		{Name: "cellar", Source: api.SourceAdded, Fault: "sealed with another key"},
+	}, api.Adding{Kept: true, Detect: []string{"person"}}
 }
 
 func (m *managed) Add(_ context.Context, body []byte) (string, error) {
 	m.note("add " + string(body))
 	if string(body) != "{}" {
-		return "", &Refusal{Status: http.StatusUnprocessableEntity, Detail: "no", Fields: []Field{{Pointer: "/url", Detail: "no"}}}
+		return "", &api.Refusal{Status: http.StatusUnprocessableEntity, Detail: "no", Fields: []api.Field{{Pointer: "/url", Detail: "no"}}}
 	}
 	return "attic", nil
 }
@@ -53,12 +55,12 @@ func (m *managed) Remove(_ context.Context, camera string) error {
 	return nil
 }
 
-func (m *managed) Try(context.Context, []byte) (*Tried, error) {
+func (m *managed) Try(context.Context, []byte) (*api.Tried, error) {
 	if m.hold != nil {
 		m.begun <- struct{}{}
 		<-m.hold
 	}
-	return &Tried{Width: 2000, Height: 1000, PixelAspect: 0.5, Codec: "H264", BGR: make([]byte, 3*2000*1000)}, nil
+	return &api.Tried{Width: 2000, Height: 1000, PixelAspect: 0.5, Codec: "H264", BGR: make([]byte, 3*2000*1000)}, nil
 }
 
 func (m *managed) Discover(context.Context, []byte) (json.RawMessage, error) {

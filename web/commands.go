@@ -16,16 +16,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/zones"
 )
 
 // Commands is what the API asks of the cameras. It is called from several
 // goroutines, with names that Server.Cameras listed. Contexts end after 10 s or with
-// the request. An error that is a *Refusal becomes the answer; any other is logged
+// the request. An error that is a *api.Refusal becomes the answer; any other is logged
 // and answered with 500, or 504 if it is the end of a context.
 type Commands interface {
 	// Objects returns the objects of the newest frame and its number; they are not
@@ -176,9 +176,9 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 	}
 	switch {
 	case change.Label == nil && change.Kept == nil:
-		return badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name, or kept beside or instead of it"})
+		return badField(api.Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name, or kept beside or instead of it"})
 	case change.Kept != nil && !*change.Kept:
-		return badField(Field{Pointer: "/kept", Detail: "false; accepts true: what is kept is removed by DELETE"})
+		return badField(api.Field{Pointer: "/kept", Detail: "false; accepts true: what is kept is removed by DELETE"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
@@ -234,23 +234,23 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) err
 	}
 	annotated, err := s.cfg.Commands.Annotate(ctx, c.name, body)
 	if err == nil && annotated.GetPending() {
-		problem.WriteJSON(w, http.StatusAccepted, typeJSON, newAccepted(annotated))
+		api.WriteJSON(w, http.StatusAccepted, typeJSON, newAccepted(annotated))
 		return nil
 	}
 	return reply(w, newAccepted(annotated), err)
 }
 
 // badField is the refusal of a request for one field.
-func badField(f Field) *Refusal {
+func badField(f api.Field) *api.Refusal {
 	where := cmp.Or(f.Field, f.Pointer)
-	return &Refusal{Status: http.StatusBadRequest, Detail: where + ": " + f.Detail, Fields: []Field{f}}
+	return &api.Refusal{Status: http.StatusBadRequest, Detail: where + ": " + f.Detail, Fields: []api.Field{f}}
 }
 
 func objectID(r *http.Request) (uint32, error) {
 	text := r.PathValue("id")
 	id, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || id < 1 || id > maxObjectID {
-		return 0, badField(Field{Field: "id", Detail: fmt.Sprintf("%q; accepts an object's number, 1 to %d", text, maxObjectID)})
+		return 0, badField(api.Field{Field: "id", Detail: fmt.Sprintf("%q; accepts an object's number, 1 to %d", text, maxObjectID)})
 	}
 	return uint32(id), nil
 }
@@ -267,7 +267,7 @@ func queryBool(r *http.Request, name string) (bool, error) {
 	case len(values) == 1 && values[0] == "false":
 		return false, nil
 	}
-	return false, badField(Field{Field: name, Detail: fmt.Sprintf("%q; accepts true or false", values)})
+	return false, badField(api.Field{Field: name, Detail: fmt.Sprintf("%q; accepts true or false", values)})
 }
 
 // checkType refuses a body of another media type.
@@ -277,7 +277,7 @@ func checkType(r *http.Request, accepted ...string) error {
 	if err == nil && slices.Contains(accepted, media) {
 		return nil
 	}
-	return &Refusal{
+	return &api.Refusal{
 		Status: http.StatusUnsupportedMediaType,
 		Detail: fmt.Sprintf("Content-Type %q; accepts %q", given, accepted),
 	}
@@ -293,7 +293,7 @@ func checkContent(r *http.Request, body []byte) error {
 	if looks == media {
 		return nil
 	}
-	return &Refusal{
+	return &api.Refusal{
 		Status: http.StatusUnsupportedMediaType,
 		Detail: fmt.Sprintf("Content-Type is %s and the body looks like %s; accepts one that is what it says", media, looks),
 	}
@@ -307,9 +307,9 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	case errors.As(err, &tooLarge):
 		return nil, err
 	case err != nil:
-		return nil, &Refusal{Status: http.StatusBadRequest, Detail: "the body was cut short: " + err.Error()}
+		return nil, &api.Refusal{Status: http.StatusBadRequest, Detail: "the body was cut short: " + err.Error()}
 	case len(body) == 0:
-		return nil, &Refusal{Status: http.StatusBadRequest, Detail: "the body is empty"}
+		return nil, &api.Refusal{Status: http.StatusBadRequest, Detail: "the body is empty"}
 	}
 	return body, nil
 }
@@ -330,10 +330,10 @@ func readJSON(w http.ResponseWriter, r *http.Request, most int64, v any) error {
 func decode(what string, body []byte, v any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s is not a JSON object: %s", what, reason(err))}
+		return &api.Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s is not a JSON object: %s", what, reason(err))}
 	}
 	if pointer, why := limit.LongJSON(body); why != "" {
-		return badField(Field{Pointer: pointer, Detail: why})
+		return badField(api.Field{Pointer: pointer, Detail: why})
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -341,9 +341,9 @@ func decode(what string, body []byte, v any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return badField(Field{Pointer: "/" + kind.Field, Detail: fmt.Sprintf("a JSON %s; accepts a %s", kind.Value, jsonName(kind.Type))})
+		return badField(api.Field{Pointer: "/" + kind.Field, Detail: fmt.Sprintf("a JSON %s; accepts a %s", kind.Value, jsonName(kind.Type))})
 	case err != nil:
-		return &Refusal{Status: http.StatusBadRequest, Detail: err.Error()}
+		return &api.Refusal{Status: http.StatusBadRequest, Detail: err.Error()}
 	}
 	return nil
 }

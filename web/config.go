@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/listen"
 )
 
@@ -79,7 +80,7 @@ type Config struct {
 	Settings func() json.RawMessage
 	// Reload has segd read its configuration again. Its errors are as those of Commands.
 	// Nil: a reload is answered 404, since there is no file to read.
-	Reload func(ctx context.Context) (Reloaded, error)
+	Reload func(ctx context.Context) (api.Reloaded, error)
 	// TLSCert and TLSKey are files with the certificate (and those between it and the
 	// root) and its key, as PEM; with them everything is served by HTTPS only. Both or
 	// none. They are read again when they change.

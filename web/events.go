@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 )
 
@@ -123,9 +124,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	camera := query.Get("camera")
 	if query.Has("camera") && s.camera(camera) == nil {
-		return &Refusal{
+		return &api.Refusal{
 			Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q; accepts those in %s/cameras", camera, apiRoot),
-			Fields: []Field{{Field: "camera", Detail: "unknown"}},
+			Fields: []api.Field{{Field: "camera", Detail: "unknown"}},
 		}
 	}
 	var after uint64
@@ -133,7 +134,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if given != "" {
 		var err error
 		if after, err = strconv.ParseUint(given, 10, 64); err != nil {
-			return badField(Field{Field: "Last-Event-ID", Detail: fmt.Sprintf("%q; accepts the id of an event", given)})
+			return badField(api.Field{Field: "Last-Event-ID", Detail: fmt.Sprintf("%q; accepts the id of an event", given)})
 		}
 	}
 	leave, ok := s.enter(w, r)

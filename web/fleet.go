@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
 )
 
@@ -54,7 +55,7 @@ func (s *Server) ofBox(h handler) handler {
 		return h
 	}
 	return func(http.ResponseWriter, *http.Request) error {
-		return &Refusal{Status: http.StatusNotFound, Detail: "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration"}
+		return &api.Refusal{Status: http.StatusNotFound, Detail: "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration"}
 	}
 }
 
@@ -83,7 +84,7 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) error {
 	}
 	err := readJSON(w, r, limit.MaxBody, &to)
 	if err == nil && to.Box == "" {
-		err = badField(Field{Pointer: "/box", Detail: "it is missing; accepts the name of a box"})
+		err = badField(api.Field{Pointer: "/box", Detail: "it is missing; accepts the name of a box"})
 	}
 	if err != nil {
 		return err

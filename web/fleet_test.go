@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/api"
 )
 
 // testFleet notes what is asked of it.
@@ -51,7 +51,7 @@ func (f *testFleet) Elsewhere(camera string) (string, http.Handler) {
 		return "", nil
 	}
 	return "b", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, http.StatusNotFound, "answered elsewhere")
+		api.WriteProblem(w, http.StatusNotFound, "answered elsewhere")
 	})
 }
 
@@ -79,9 +79,9 @@ func TestFleet(t *testing.T) {
 	if want := []string{"cordon a", "drain a", "uncordon a", "move gate b"}; !slices.Equal(f.asked, want) {
 		t.Errorf("asked %q, want %q", f.asked, want)
 	}
-	f.fail = &Refusal{Status: http.StatusNotFound, Detail: `there is "a" "b"`}
+	f.fail = &api.Refusal{Status: http.StatusNotFound, Detail: `there is "a" "b"`}
 	do(http.MethodPost, "/fleet/boxes/x/cordon", "", operator, http.StatusNotFound)
-	f.fail = &Refusal{Status: http.StatusConflict, Detail: "it is full"}
+	f.fail = &api.Refusal{Status: http.StatusConflict, Detail: "it is full"}
 	do(http.MethodPost, "/fleet/cameras/gate/move", `{"box": "b"}`, operator, http.StatusConflict)
 
 	// Another box answers for the camera that it runs, of those who may ask.
@@ -148,7 +148,7 @@ func TestLiveEndsWhenTheCameraMoves(t *testing.T) {
 // What the other box knows alone is asked there, and what all boxes know is answered here.
 func TestWhatIsAskedElsewhere(t *testing.T) {
 	f := &twoBoxes{there: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem.WriteJSON(w, http.StatusOK, typeJSON, json.RawMessage(`"there"`))
+		api.WriteJSON(w, http.StatusOK, typeJSON, json.RawMessage(`"there"`))
 	})}
 	f.at.Store("there")
 	s, err := New(Config{Fleet: f, Commands: newCameras(), Cameras: &managed{}})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/api"
 )
 
 // Viewer is what As tells of who may look and change nothing.
@@ -40,5 +40,5 @@ func (s *Server) ServeHandedOn(w http.ResponseWriter, r *http.Request, as string
 			return
 		}
 	}
-	problem.Write(w, http.StatusForbidden, fmt.Sprintf("handed on as %q; accepts %s, %s and %s", as, mayPublish, mayView, mayOperate))
+	api.WriteProblem(w, http.StatusForbidden, fmt.Sprintf("handed on as %q; accepts %s, %s and %s", as, mayPublish, mayView, mayOperate))
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/segd/segd/api"
 )
 
 const holdPath = cameraPath + "/frames/{sequence}/holds/{holder}"
@@ -41,7 +43,7 @@ func withHold(r *http.Request, do func(ctx context.Context, seq uint64, holder s
 	}
 	holder := r.PathValue("holder")
 	if !holderName.MatchString(holder) {
-		return badField(Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)})
+		return badField(api.Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
@@ -53,7 +55,7 @@ func frameNumber(r *http.Request) (uint64, error) {
 	text := r.PathValue("sequence")
 	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, badField(Field{Field: "sequence", Detail: fmt.Sprintf("%q; accepts a frame's sequence number", text)})
+		return 0, badField(api.Field{Field: "sequence", Detail: fmt.Sprintf("%q; accepts a frame's sequence number", text)})
 	}
 	return seq, nil
 }

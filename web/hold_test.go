@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/segd/segd/api"
 )
 
 func (c *cameras) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
@@ -30,8 +32,8 @@ func TestHolds(t *testing.T) {
 	}{
 		{"PUT", "/frames/41/holds/page-1", nil, 200, `{"sequence":41,"expires":"2026-01-02T03:05:06Z"}`, "hold gate 41 page-1"},
 		{"DELETE", "/frames/41/holds/page-1", nil, 204, "", "let go gate 41 page-1"},
-		{"PUT", "/frames/41/holds/page-1", &Refusal{Status: 404, Detail: "41 is no longer kept"}, 404, "no longer kept", "hold gate 41 page-1"},
-		{"DELETE", "/frames/41/holds/a", &Refusal{Status: 503, Detail: "down"}, 503, "down", "let go gate 41 a"},
+		{"PUT", "/frames/41/holds/page-1", &api.Refusal{Status: 404, Detail: "41 is no longer kept"}, 404, "no longer kept", "hold gate 41 page-1"},
+		{"DELETE", "/frames/41/holds/a", &api.Refusal{Status: 503, Detail: "down"}, 503, "down", "let go gate 41 a"},
 		{"PUT", "/frames/-1/holds/page-1", nil, 400, `"field":"sequence"`, ""},
 		{"PUT", "/frames/99999999999999999999/holds/page-1", nil, 400, `"field":"sequence"`, ""},
 		{"PUT", "/frames/41/holds/" + strings.Repeat("x", 65), nil, 400, `"field":"holder"`, ""},

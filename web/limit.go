@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 // costFailed is what a request without the right token costs its client.
@@ -33,7 +33,7 @@ func (g *gate) spend(w http.ResponseWriter, r *http.Request, as role, cost int) 
 		what += " without a right token"
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(wait))
-	problem.Write(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
+	api.WriteProblem(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
 	return false
 }
 
@@ -79,7 +79,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 		client := limit.Client(addrOf(r))
 		if !under.Enter(client) {
 			w.Header().Set("Retry-After", retryRefused)
-			problem.Write(w, http.StatusServiceUnavailable, "too many requests of this address are under way")
+			api.WriteProblem(w, http.StatusServiceUnavailable, "too many requests of this address are under way")
 			return
 		}
 		defer under.Leave(client)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/draw"
 	"github.com/segd/segd/privacy"
@@ -40,7 +41,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) err
 func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte, err error) {
 	c := s.camera(name)
 	if c == nil {
-		return 0, nil, &Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q", name)}
+		return 0, nil, &api.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q", name)}
 	}
 	return s.picture(c, overlay, false)
 }
@@ -97,7 +98,7 @@ func (s *Server) maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
 	img, err := draw.Labels(m)
 	err = s.allBut(m.GetCamera(), err)
 	if errors.Is(err, draw.ErrID) {
-		return nil, &Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("%v; ask for %s", err, typeJSON)}
+		return nil, &api.Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("%v; ask for %s", err, typeJSON)}
 	}
 	if err != nil {
 		return nil, err
@@ -132,13 +133,13 @@ func maskFormat(r *http.Request) (string, error) {
 		case len(values) == 1 && values[0] == "json":
 			return typeJSON, nil
 		}
-		return "", badField(Field{Field: "format", Detail: fmt.Sprintf("%q; accepts png or json", values)})
+		return "", badField(api.Field{Field: "format", Detail: fmt.Sprintf("%q; accepts png or json", values)})
 	}
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	asPNG, asJSON := quality(accept, typePNG), quality(accept, typeJSON)
 	switch {
 	case asPNG == 0 && asJSON == 0:
-		return "", &Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("Accept %q; there is %s and %s", accept, typePNG, typeJSON)}
+		return "", &api.Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("Accept %q; there is %s and %s", accept, typePNG, typeJSON)}
 	case asJSON > asPNG:
 		return typeJSON, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
 )
@@ -130,7 +131,7 @@ func TestMask(t *testing.T) {
 			t.Errorf("%s with %q: %d, want %d", tt.path, tt.accept, a.status, tt.status)
 		}
 	}
-	c.fail = &Refusal{Status: 404, Detail: "frame not kept: 7 is no longer kept; accepted: 100 to 355"}
+	c.fail = &api.Refusal{Status: 404, Detail: "frame not kept: 7 is no longer kept; accepted: 100 to 355"}
 	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask", "", ""); a.status != 404 || !strings.Contains(a.body, "accepted: 100 to 355") {
 		t.Errorf("a frame that is gone: %d %s", a.status, a.body)
 	}

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -64,7 +64,7 @@ func (g *gate) webrtc(next http.Handler, byToken bool, may func(*http.Request) (
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if as, handed := handedRole(r); handed {
 			if !slices.Contains(roles, as) {
-				problem.Write(w, http.StatusForbidden, cmp.Or(viewers, accepts))
+				api.WriteProblem(w, http.StatusForbidden, cmp.Or(viewers, accepts))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -89,13 +89,13 @@ func (g *gate) webrtc(next http.Handler, byToken bool, may func(*http.Request) (
 				return
 			}
 		case !allowed && g.role(r) == mayView:
-			problem.Write(w, http.StatusForbidden, viewers)
+			api.WriteProblem(w, http.StatusForbidden, viewers)
 			return
 		case !allowed:
 			g.deny(w, r, accepts)
 			return
 		case !token && otherSites.Check(r) != nil:
-			problem.Write(w, http.StatusForbidden, "pages of other sites can do this only with a token")
+			api.WriteProblem(w, http.StatusForbidden, "pages of other sites can do this only with a token")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/api"
 )
 
 // begun remembers whether an answer was begun, or the connection handed over.
@@ -54,7 +54,7 @@ func (s *Server) recovering(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 			w.Header().Del("Content-Length")
-			problem.Write(w, http.StatusInternalServerError, "segd failed at this request; its log says more")
+			api.WriteProblem(w, http.StatusInternalServerError, "segd failed at this request; its log says more")
 		}()
 		next.ServeHTTP(answer, r)
 	})

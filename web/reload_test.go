@@ -5,21 +5,23 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/segd/segd/api"
 )
 
-func reloads(context.Context) (Reloaded, error) {
-	return Reloaded{Added: []string{"yard"}, Restart: []string{"http.addr"}}, nil
+func reloads(context.Context) (api.Reloaded, error) {
+	return api.Reloaded{Added: []string{"yard"}, Restart: []string{"http.addr"}}, nil
 }
 
 // The configuration is read again on request, by a program of this site, and refusals say where the fault is.
 func TestReload(t *testing.T) {
 	fail := error(nil)
-	_, h := serve(t, Config{Reload: func(ctx context.Context) (Reloaded, error) {
+	_, h := serve(t, Config{Reload: func(ctx context.Context) (api.Reloaded, error) {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("no deadline")
 		}
 		if fail != nil {
-			return Reloaded{}, fail
+			return api.Reloaded{}, fail
 		}
 		return reloads(ctx)
 	}}, "gate")
@@ -32,7 +34,7 @@ func TestReload(t *testing.T) {
 		want   string
 	}{
 		{"POST", nil, nil, 200, `{"added":["yard"],"changed":[],"removed":[],"restart":["http.addr"]}` + "\n"},
-		{"POST", &Refusal{Status: 422, Detail: "the file", Fields: []Field{{Pointer: "/cameras/0/url", Detail: "ftp"}}}, nil, 422, `"errors":[{"pointer":"/cameras/0/url","detail":"ftp"}]`},
+		{"POST", &api.Refusal{Status: 422, Detail: "the file", Fields: []api.Field{{Pointer: "/cameras/0/url", Detail: "ftp"}}}, nil, 422, `"errors":[{"pointer":"/cameras/0/url","detail":"ftp"}]`},
 		{"POST", errors.New("a camera is not there"), nil, 500, "a camera is not there"},
 		{"POST", nil, []string{"Sec-Fetch-Site", "cross-site"}, 403, "other sites"},
 		{"GET", nil, nil, 405, "POST"},

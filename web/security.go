@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
-	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -155,7 +155,7 @@ func presented(r *http.Request) (token string, ok bool) {
 func (g *gate) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.open && !listen.Loopback(withoutPort(r.Host)) {
-			problem.Write(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
+			api.WriteProblem(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
 				"localhost or a loopback address")
 			return
 		}
@@ -181,7 +181,7 @@ func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
 		case !g.spend(w, r, who, cost):
 		case who < least:
-			problem.Write(w, http.StatusForbidden, onlyOperator)
+			api.WriteProblem(w, http.StatusForbidden, onlyOperator)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -195,7 +195,7 @@ const onlyOperator = "this token is a viewer's, which sees everything and change
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
 	if g.spend(w, r, nobody, costFailed) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
-		problem.Write(w, http.StatusUnauthorized, detail)
+		api.WriteProblem(w, http.StatusUnauthorized, detail)
 	}
 }
 
@@ -210,7 +210,7 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 		byToken = byToken && !g.open // then it was checked
 		_, handed := handedRole(r)   // then all was
 		if !byToken && !handed && otherSites.Check(r) != nil {
-			problem.Write(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
+			api.WriteProblem(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
 				"of programs that are no browser, and those with the bearer token")
 			return
 		}

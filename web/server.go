@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/keypair"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/privacy"
 )
 
@@ -104,7 +104,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		file, ok := assets[r.PathValue("name")]
 		if !ok {
-			problem.Write(w, http.StatusNotFound, "no such file")
+			api.WriteProblem(w, http.StatusNotFound, "no such file")
 			return
 		}
 		file.serve(w, r)
@@ -368,10 +368,10 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok
 	s.mu.Unlock()
 	switch {
 	case closed:
-		problem.Write(w, http.StatusServiceUnavailable, ErrClosed.Error())
+		api.WriteProblem(w, http.StatusServiceUnavailable, ErrClosed.Error())
 	case full:
 		w.Header().Set("Retry-After", retryRefused)
-		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers (http.viewers)", s.cfg.MaxViewers))
+		api.WriteProblem(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers (http.viewers)", s.cfg.MaxViewers))
 	}
 	return func() { s.leave(as) }, !closed && !full
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/thumbnail"
 	"github.com/segd/segd/privacy"
@@ -59,7 +60,7 @@ func (s *Server) showThumbnail(w http.ResponseWriter, r *http.Request, c *camera
 	name := r.PathValue("name")
 	picture := c.thumbnails.Get(name)
 	if picture == nil {
-		return &Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf(
+		return &api.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf(
 			"camera %s has no thumbnail %q; accepts those that events name, the newest %d of them, since segd was started", c.name, name, thumbnail.MaxKept)}
 	}
 	w.Header().Set("Content-Type", typeJPEG)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/segd/segd/api"
 )
 
 const (
@@ -302,7 +304,7 @@ func parseLiveOptions(query url.Values) (options liveOptions, err error) {
 	known := []string{"window", "width", "fps", "pictures"}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
-			return options, badField(Field{Field: name, Detail: fmt.Sprintf("no such option; accepts %s", strings.Join(known, ", "))})
+			return options, badField(api.Field{Field: name, Detail: fmt.Sprintf("no such option; accepts %s", strings.Join(known, ", "))})
 		}
 	}
 	number := func(name string, ok func(n int) bool, accepts string) (n int) {
@@ -312,7 +314,7 @@ func parseLiveOptions(query url.Values) (options liveOptions, err error) {
 		}
 		n, fault := strconv.Atoi(values[0])
 		if fault != nil || len(values) > 1 || !ok(n) {
-			err = badField(Field{Field: name, Detail: fmt.Sprintf("%q; accepts %s", values, accepts)})
+			err = badField(api.Field{Field: name, Detail: fmt.Sprintf("%q; accepts %s", values, accepts)})
 		}
 		return n
 	}
@@ -321,7 +323,7 @@ func parseLiveOptions(query url.Values) (options liveOptions, err error) {
 	options.fps = number("fps", func(n int) bool { return n >= 1 && n <= maxFPS }, fmt.Sprintf("a number of frames a second from 1 to %d", maxFPS))
 	if values, given := query["pictures"]; given && err == nil {
 		if options.streamed = slices.Equal(values, []string{"streamed"}); !options.streamed {
-			err = badField(Field{Field: "pictures", Detail: fmt.Sprintf("%q; accepts streamed: without those that the camera's stream shows alike", values)})
+			err = badField(api.Field{Field: "pictures", Detail: fmt.Sprintf("%q; accepts streamed: without those that the camera's stream shows alike", values)})
 		}
 	}
 	return options, err

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/zones"
 )
 
@@ -144,12 +144,12 @@ func (p *layoutParts) refusal() error {
 	if len(p.faults) == 0 {
 		return nil
 	}
-	r := &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s: %s", p.faults[0].Field, p.faults[0].Detail)}
+	r := &api.Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s: %s", p.faults[0].Field, p.faults[0].Detail)}
 	if more := len(p.faults) - 1; more > 0 {
 		r.Detail += fmt.Sprintf("; and %d more", more)
 	}
 	for _, f := range p.faults {
-		r.Fields = append(r.Fields, Field{Pointer: problem.Pointer(f.Field), Detail: f.Detail})
+		r.Fields = append(r.Fields, api.Field{Pointer: api.Pointer(f.Field), Detail: f.Detail})
 	}
 	return r
 }
@@ -157,14 +157,14 @@ func (p *layoutParts) refusal() error {
 // decodePart is decode of the part of a body that is at a field, which its refusal names.
 func decodePart(field string, part json.RawMessage, v any) error {
 	err := decode("it", part, v)
-	var refusal *Refusal
+	var refusal *api.Refusal
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	f := Field{Pointer: problem.Pointer(field), Detail: refusal.Detail}
+	f := api.Field{Pointer: api.Pointer(field), Detail: refusal.Detail}
 	if len(refusal.Fields) > 0 {
 		f = refusal.Fields[0]
-		f.Pointer = problem.Pointer(field) + f.Pointer
+		f.Pointer = api.Pointer(field) + f.Pointer
 	}
 	return badField(f)
 }

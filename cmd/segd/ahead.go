@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/cameraurl"
-	"github.com/segd/segd/internal/configured"
 )
 
 // aheadFor is for how long a source that runs ahead is kept for who is to take its camera over.
@@ -96,7 +96,7 @@ func (b *box) Prepare(ctx context.Context, camera string) error {
 	if u, err := cameraurl.Parse(cam.URL); err != nil || (u.Kind != cameraurl.RTSP && u.Kind != cameraurl.MJPEG && u.Kind != cameraurl.Snapshot) {
 		return err // others have their first frame at once, or when their publisher comes
 	}
-	source, err := ingest.OpenAhead(configured.Source(cam, b.d.log))
+	source, err := ingest.OpenAhead(cameras.Source(cam, b.d.log))
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ type daemon struct {
 	computed config.Model        // what computes network and detector
 	heads    bool                // the network has some
 	cores    *cores.Cores
-	cameras  *cameras.Manager
+	cameras  *cameras.Manager[*pipeline.Camera]
 	set      *set.Set[*pipeline.Camera]
 	box      *box          // nil: there is no fleet
 	limit    time.Duration // of systemd's watchdog; 0: none
@@ -121,7 +121,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if with != nil {
 		with(d)
 	}
-	d.cameras = cameras.New(cameras.Config{Host: host{d}, Base: d.base, Shared: cfg.Fleet.On(), Logger: log})
+	d.cameras = cameras.New(cameras.Config[*pipeline.Camera]{Host: host{d}, Base: d.base, Shared: cfg.Fleet.On(), Logger: log})
 	d.set = d.cameras.Running()
 	if d.annotations, err = cameras.Check(ctx, cfg); err != nil {
 		return nil, err

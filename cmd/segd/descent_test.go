@@ -24,6 +24,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/metrics"
@@ -89,7 +90,7 @@ func pictures(t *testing.T, frames int) string {
 // scrapes runs a daemon's cameras, each with its own way to solve, without bus and page,
 // and returns what /metrics says at the start and after each minute. Time is a bubble's,
 // so no frame is dropped and the same comes out every time.
-func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
+func scrapes(t *testing.T, cases map[string]tracker.Config) (texts []string) {
 	t.Helper()
 	dir := pictures(t, (descentTime+1)*10)
 	marks, err := annotation.Parse(strings.NewReader(strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, descentMarks), 1)))
@@ -101,8 +102,8 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 		d.cores = cores.New(8)
 		var names []string
 		build := map[string]func() (*pipeline.Camera, error){}
-		for name, solved := range cameras {
-			c := d.camera(d.cfg, 0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, marks, nil)
+		for name, solved := range cases {
+			c := d.camera(cameras.Build{Settings: d.cfg, Camera: config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, Marks: marks})
 			c.Publisher, c.Viewer = nowhere{}, nil
 			c.NewStepper = func() (pipeline.Stepper, error) { return tracker.New(solved) }
 			names, build[name] = append(names, name), func() (*pipeline.Camera, error) { return pipeline.New(c) }
@@ -235,8 +236,8 @@ func TestSolverMetricsMove(t *testing.T) {
 	}
 	// Two stiff classifiers, which leave the labels of this clip something to find, and one
 	// that converges.
-	cameras := map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 5}, "dock": {}}
-	texts := scrapes(t, cameras)
+	cases := map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 5}, "dock": {}}
+	texts := scrapes(t, cases)
 	seen := map[string][]string{} // values by series
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
@@ -249,7 +250,7 @@ func TestSolverMetricsMove(t *testing.T) {
 	moves := map[string]bool{} // by series without its camera
 	for series, values := range seen {
 		name := series
-		for camera := range cameras {
+		for camera := range cases {
 			name = strings.ReplaceAll(name, `camera="`+camera+`"`, "")
 		}
 		moves[name] = moves[name] || len(slices.Compact(values)) > 1

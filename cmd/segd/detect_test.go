@@ -14,7 +14,6 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -82,7 +81,7 @@ func TestDetect(t *testing.T) {
 		t.Errorf("the API lists %s", list)
 	}
 	if out, err := ask(strings.Replace(save, "3s", "60s", 1)); err == nil { // unless it is out of sight by now
-		a, err := configured.ReadAnnotation(t.Context(), file)
+		a, err := cameras.ReadAnnotation(t.Context(), file)
 		if err != nil || len(a.Objects) != 1 || a.Objects[0].ID > 255 || a.Objects[0].Label != "person" {
 			t.Errorf("%s%v: %+v; want the one that is kept under a number that a mask holds", out, err, a)
 		}
@@ -137,7 +136,7 @@ func TestDetectNeedsHeads(t *testing.T) {
 	}
 	cfg.Model.Path = "own.onnx"
 	d := &daemon{cfg: cfg}
-	var fault *cameras.SettingError
+	var fault *config.SettingError
 	if err := d.openDetector(cfg); !errors.As(err, &fault) || fault.Path != "cameras[1].detect" || !strings.Contains(err.Error(), "camera b: detect: the network own.onnx has no heads") {
 		t.Errorf("%v; want it to name the setting and the network", err)
 	}

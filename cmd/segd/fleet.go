@@ -8,13 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/web"
 )
 
 // box is this segd's part in a fleet.
@@ -85,11 +84,7 @@ func (l lease) Moved() string {
 
 // Run has this box run the cameras of leases and no others. It is fleet.Runner's.
 func (b *box) Run(ctx context.Context, leases []*fleet.Lease) (faults map[string]error) {
-	mine := make(map[string]pipeline.Lease, len(leases))
-	for _, l := range leases {
-		mine[l.Camera] = lease{l, b.d.cfg.Fleet.Box}
-	}
-	return b.d.cameras.Assign(ctx, mine)
+	return b.d.cameras.Assign(ctx, leases)
 }
 
 // tellFleet tells the fleet which cameras there are.
@@ -171,9 +166,9 @@ func fleetRefusal(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fleet.ErrUnknown):
-		return &web.Refusal{Status: http.StatusNotFound, Detail: plain.OneLine(err)}
+		return &api.Refusal{Status: http.StatusNotFound, Detail: plain.OneLine(err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &web.Refusal{Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err)}
+		return &api.Refusal{Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err)}
 	}
-	return &web.Refusal{Status: http.StatusConflict, Detail: plain.OneLine(err)}
+	return &api.Refusal{Status: http.StatusConflict, Detail: plain.OneLine(err)}
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cameras"
@@ -48,7 +47,7 @@ func (d *daemon) serveBus() error {
 	if d.box != nil {
 		about = fleetCommands{d}
 	}
-	c := d.cameras.Commands()
+	c := commands{d.set}
 	return d.bus.Serve(bus.Commands{
 		Fleet:    about,
 		Reload:   reload,
@@ -92,9 +91,11 @@ func (h host) Open(next *config.Config) (undo func(), err error) {
 	return undo, nil
 }
 
-func (h host) Camera(in *config.Config, n int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
-	h.d.web.ForgetPictures(cam.Name)
-	return h.d.camera(in, n, cam, marks, lease)
+func (h host) Check(b cameras.Build) error { return h.d.camera(b).Check() }
+
+func (h host) Build(b cameras.Build) (*pipeline.Camera, error) {
+	h.d.web.ForgetPictures(b.Camera.Name)
+	return pipeline.New(h.d.camera(b))
 }
 
 func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }

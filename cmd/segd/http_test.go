@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"testing"
+
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
-	"net/http"
-	"testing"
 )
 
 // What the http section of the configuration says is what a running segd does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
@@ -14,7 +15,6 @@ import (
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/web"
 )
 
 // openMQTT makes ready for the broker of the configuration, if it has one. Nothing is dialled yet.
@@ -86,7 +86,7 @@ func (b bothPublishers) PublishStatus(st *segdv1.Status) error {
 func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 	declared, _ := d.cameras.Declared()
 	idle := d.box == nil
-	if !idle && slices.ContainsFunc(declared, func(c web.Declared) bool { return c.Paused || c.Fault != "" }) {
+	if !idle && slices.ContainsFunc(declared, func(c api.Declared) bool { return c.Paused || c.Fault != "" }) {
 		s := d.box.member.Status()
 		idle = s.Plan == s.Box
 	}
@@ -105,7 +105,7 @@ func hides(cam config.Camera, p config.Privacy) string {
 // mqttList is what a broker is told of the declared cameras, whose settings, if they run on any box, are among those
 // given. Of those that do not run this box tells only where idle.
 func mqttList(
-	declared []web.Declared, settings []config.Camera, privacyOf func(config.Camera) config.Privacy, here *set.Set[*pipeline.Camera], idle bool,
+	declared []api.Declared, settings []config.Camera, privacyOf func(config.Camera) config.Privacy, here *set.Set[*pipeline.Camera], idle bool,
 ) (list []mqtt.Camera) {
 	known := make(map[string]config.Camera, len(settings))
 	for _, cam := range settings {
@@ -117,7 +117,7 @@ func mqttList(
 			_ = json.Unmarshal(one.Given, &cam) // where it cannot be read Fault says so
 		}
 		c := mqtt.Camera{
-			Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == web.SourceAdded,
+			Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == api.SourceAdded,
 			Here: idle && (one.Paused || one.Fault != ""), Classes: cam.Detect.Classes, Detect: cam.Detect.On(),
 			Hides: hides(cam, privacyOf(cam)),
 		}

@@ -6,12 +6,12 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/web"
 )
 
 // The broker is told of cameras that do not run as well, but not of one that is about to come.
@@ -21,10 +21,10 @@ func TestMQTTCameras(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := set.New[*pipeline.Camera]()
-	declared := []web.Declared{
-		{Name: "gate", Source: web.SourceFile},
-		{Name: "attic", Source: web.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "privacy": {"fill": ["car"]}, "zones": [{"name": "door"}]}`)},
-		{Name: "loft", Source: web.SourceAdded, Fault: "it cannot be read"},
+	declared := []api.Declared{
+		{Name: "gate", Source: api.SourceFile},
+		{Name: "attic", Source: api.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "privacy": {"fill": ["car"]}, "zones": [{"name": "door"}]}`)},
+		{Name: "loft", Source: api.SourceAdded, Fault: "it cannot be read"},
 	}
 	for _, idle := range []bool{true, false} {
 		want := []mqtt.Camera{

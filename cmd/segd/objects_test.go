@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -69,7 +69,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		{"clear gate 7", "2", "unknownobject7;thereis[1]"},
 		{"objects attic", "2", `"attic"`, "home/gate"},
 	})
-	if a, err := configured.ReadAnnotation(t.Context(), annotations); err != nil || len(a.Objects) != 1 || a.Objects[0].Label != "the one" || a.Mask == nil || a.Picture == nil {
+	if a, err := cameras.ReadAnnotation(t.Context(), annotations); err != nil || len(a.Objects) != 1 || a.Objects[0].Label != "the one" || a.Mask == nil || a.Picture == nil {
 		t.Errorf("what was saved is %+v, %v; want the object with its mask and picture", a, err)
 	}
 	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, `"label":"the one"`) {

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/segd/segd/alerts"
-	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
@@ -36,7 +36,7 @@ func (d *daemon) openWeb() (err error) {
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Alive: d.alive, Commands: d.cameras.Commands(), Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d}, WHEP: viewerDoor{d},
+		Ready:   d.ready, Alive: d.alive, Commands: commands{d.set}, Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d}, WHEP: viewerDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
@@ -55,7 +55,7 @@ func (d *daemon) openWeb() (err error) {
 		}
 	}
 	if d.reloader != nil {
-		page.Reload = func(ctx context.Context) (web.Reloaded, error) { return d.reloader.reload(ctx, "the API") }
+		page.Reload = func(ctx context.Context) (api.Reloaded, error) { return d.reloader.reload(ctx, "the API") }
 	}
 	if d.web, err = web.New(page); err != nil {
 		return cli.Usage(err)
@@ -124,7 +124,7 @@ func (d *daemon) openDetector(next *config.Config) error {
 	case i < 0 || d.detector != nil:
 		return nil
 	case next.Detector.Path == "" && !d.heads:
-		return cli.Usage(&cameras.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
+		return cli.Usage(&config.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
 			"camera %s: detect: the network %s has no heads; accepted: detect: {off: true}, the network in the binary, or a detector.path",
 			next.Cameras[i].Name, d.cfg.Model.Path)})
 	}
@@ -157,9 +157,9 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 	return n
 }
 
-// camera is the configuration of a camera of in that is first dialled as the i-th of several, with what is
-// marked in its first frames, if anything is, and with a lease in a fleet.
-func (d *daemon) camera(in *config.Config, i int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
+// camera is the configuration of a camera.
+func (d *daemon) camera(b cameras.Build) pipeline.Config {
+	cam := b.Camera
 	m := meter{d.meters.Camera(cam.Name)}
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
@@ -181,8 +181,8 @@ func (d *daemon) camera(in *config.Config, i int, cam config.Camera, marks *anno
 					return source, nil
 				}
 			}
-			cfg := configured.Source(cam, d.log)
-			cfg.Observer, cfg.FirstDial = o, configured.Stagger(i)
+			cfg := cameras.Source(cam, d.log)
+			cfg.Observer, cfg.FirstDial = o, configured.Stagger(b.Nth)
 			if cam.Published() {
 				if door := d.whip.door(cam.Name); door != nil { // of a camera that is about to go
 					cfg.Door = door
@@ -200,11 +200,14 @@ func (d *daemon) camera(in *config.Config, i int, cam config.Camera, marks *anno
 		Viewer:     shown{d.web, d.streams},
 		Meter:      m,
 		Cores:      d.cores,
-		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
-		Privacy: configured.Privacy(in.PrivacyOf(cam)),
-		Zones:   cam.Layout(), Checkpoints: d.kept, Lease: lease,
+		Annotation: b.Marks, AnnotationFits: d.fits || configured.Fits(cam),
+		Privacy: cameras.Privacy(b.Settings.PrivacyOf(cam)),
+		Zones:   cam.Layout(), Checkpoints: d.kept,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
+	}
+	if b.Lease != nil {
+		c.Lease = lease{b.Lease, d.cfg.Fleet.Box}
 	}
 	if cam.Detect.On() {
 		c.Detect = configured.Detect(cam.Detect)

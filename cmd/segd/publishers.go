@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/whip"
 	listening "github.com/segd/segd/internal/listen"
-	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/restream"
 )
 
@@ -94,13 +94,13 @@ func (p *publishers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.Handler().ServeHTTP(w, r)
 		return
 	}
-	problem.Write(w, http.StatusNotFound, "no camera takes publishers; those whose url is whip: do")
+	api.WriteProblem(w, http.StatusNotFound, "no camera takes publishers; those whose url is whip: do")
 }
 
 // watch answers who would watch by WHEP, with the address that c names.
 func (p *publishers) watch(c *config.Config, w http.ResponseWriter, r *http.Request) {
 	if _, err := p.take(c); err != nil {
-		problem.Write(w, http.StatusServiceUnavailable, err.Error())
+		api.WriteProblem(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	p.ServeHTTP(w, r)

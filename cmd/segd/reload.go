@@ -10,10 +10,10 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/files"
-	"github.com/segd/segd/web"
 )
 
 // source is where the configuration is read, at the start and again.
@@ -59,10 +59,10 @@ func newReloader(d *daemon, s source, sum *[sha256.Size]byte, hangups <-chan os.
 
 // reload reads the configuration and has what differs done: all that can be done now, or nothing of it if
 // anything is wrong. Those who ask at once come one after the other; ctx bounds the waiting for that.
-func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error) {
+func (r *reloader) reload(ctx context.Context, why string) (api.Reloaded, error) {
 	log := r.d.log
 	if err := r.turn.Acquire(ctx, 1); err != nil {
-		return web.Reloaded{}, fmt.Errorf("another reload is in hand: %w", err)
+		return api.Reloaded{}, fmt.Errorf("another reload is in hand: %w", err)
 	}
 	defer r.turn.Release(1)
 	began := false

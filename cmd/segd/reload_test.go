@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
-	"github.com/segd/segd/web"
 )
 
 // reloading is a segd whose configuration changes.
@@ -64,7 +64,7 @@ func (r *reloading) reload() (int, string) {
 	return send(r.t, http.MethodPost, "http://"+r.http+"/api/v1/config/reload", "")
 }
 
-func (r *reloading) reloaded() (out web.Reloaded) {
+func (r *reloading) reloaded() (out api.Reloaded) {
 	r.t.Helper()
 	status, text := r.reload()
 	if status != http.StatusOK {
@@ -347,7 +347,7 @@ func TestTwoReloads(t *testing.T) {
 		} else {
 			r.write(one)
 		}
-		var answers [3]web.Reloaded
+		var answers [3]api.Reloaded
 		var asking sync.WaitGroup
 		for i := range answers {
 			asking.Go(func() { answers[i] = r.reloaded() })

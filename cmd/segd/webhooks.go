@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
@@ -36,7 +35,7 @@ func (d *daemon) checkWebhooks(next *config.Config) error {
 		return nil
 	}
 	if err := webhook.Check(configured.Webhooks(next)); err != nil {
-		return cli.Usage(&cameras.SettingError{Path: "webhooks", Err: err})
+		return &config.SettingError{Path: "webhooks", Err: err}
 	}
 	return nil
 }

@@ -302,3 +302,17 @@ func (u *URL) String() string {
 	}
 	return u.Path
 }
+
+// WithUser returns a camera's URL with another user, whose name and password are encoded as a URL wants
+// them; with none if it is empty. An error does not show the URL.
+func WithUser(text, user, password string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "", errors.New("the url names no host that a user could be of; accepted: with rtsp://, rtsps://, mjpeg+http://, mjpeg+https://, snapshot+http:// or snapshot+https://")
+	}
+	u.User = nil
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String(), nil
+}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pion/webrtc/v3"
 
-	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/restream"
 )
 
@@ -51,7 +51,7 @@ func (s *Server) toEndpoint(w http.ResponseWriter, r *http.Request, post func())
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Allow", endpointMethods)
-		problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, endpointMethods))
+		api.WriteProblem(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, endpointMethods))
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) *Door {
 	d, names := s.doors[name], slices.Sorted(maps.Keys(s.doors))
 	s.mu.Unlock()
 	if d == nil {
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), names))
+		api.WriteProblem(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), names))
 	}
 	return d
 }
@@ -135,16 +135,16 @@ func readBody(w http.ResponseWriter, r *http.Request, mediaType, accept string, 
 	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || got != mediaType {
 		w.Header().Set(accept, mediaType)
-		problem.Write(w, http.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type %q; accepts %s", clip(r.Header.Get("Content-Type")), mediaType))
+		api.WriteProblem(w, http.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type %q; accepts %s", clip(r.Header.Get("Content-Type")), mediaType))
 		return nil, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		problem.Write(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than the %d bytes that are accepted", limit))
+		api.WriteProblem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than the %d bytes that are accepted", limit))
 	case err != nil:
-		problem.Write(w, http.StatusBadRequest, fmt.Sprintf("the body could not be read: %v", err))
+		api.WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("the body could not be read: %v", err))
 	default:
 		return body, true
 	}
@@ -169,7 +169,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, ErrClosed), errors.Is(err, restream.ErrClosed):
 		status = http.StatusServiceUnavailable
 	}
-	problem.Write(w, status, err.Error())
+	api.WriteProblem(w, status, err.Error())
 }
 
 // resource answers for a session.
@@ -211,7 +211,7 @@ func (s *Server) toResource(w http.ResponseWriter, r *http.Request, find func() 
 		c.patch(w, r)
 	default:
 		w.Header().Set("Allow", resourceMethods)
-		problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, resourceMethods))
+		api.WriteProblem(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, resourceMethods))
 	}
 }
 
@@ -226,13 +226,13 @@ func (c *connection) patch(w http.ResponseWriter, r *http.Request) {
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	switch {
 	case err != nil:
-		problem.Write(w, http.StatusBadRequest, err.Error())
+		api.WriteProblem(w, http.StatusBadRequest, err.Error())
 	case match == "*" || ufrag != "" && ufrag != c.ufrag:
-		problem.Write(w, http.StatusUnprocessableEntity, "ICE cannot be restarted; accepts candidates of the offer's a=ice-ufrag, or a new session")
+		api.WriteProblem(w, http.StatusUnprocessableEntity, "ICE cannot be restarted; accepts candidates of the offer's a=ice-ufrag, or a new session")
 	case match == "":
-		problem.Write(w, http.StatusPreconditionRequired, "no If-Match; accepts the ETag of the session")
+		api.WriteProblem(w, http.StatusPreconditionRequired, "no If-Match; accepts the ETag of the session")
 	case match != c.etag:
-		problem.Write(w, http.StatusPreconditionFailed, "If-Match is not the ETag of the session")
+		api.WriteProblem(w, http.StatusPreconditionFailed, "If-Match is not the ETag of the session")
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -69,6 +69,7 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // plan is the table. A package may import the standard library, what its room
 // grants, and nothing else.
 var plan = map[string]room{
+	"api":                     {},
 	"alerts":                  {internal: []string{"internal/limit"}, tests: []string{"docs"}},
 	"annotation":              {tests: []string{"internal/memtest"}, without: numbersOnly},
 	"marking":                 {internal: []string{"annotation", "features", "objects", "track", "tracker"}, without: numbersOnly},
@@ -84,7 +85,7 @@ var plan = map[string]room{
 	"ingest/codec":            {internal: []string{"internal/files"}, modules: []string{"github.com/bluenviron/mediacommon/v2/pkg/codecs", astiav}, cgo: true},
 	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/buffers", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
-	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "internal/problem", "internal/redact", "restream"}, modules: []string{pion}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
+	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/limit", "internal/listen", "api", "internal/redact", "restream"}, modules: []string{pion}, tests: []string{"bus/segdv1", "internal/freeport", "internal/waitfor", protobuf}},
 	"restream":                {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/limit", "internal/listen", "internal/rtspguard"}, modules: rtsp, tests: []string{"internal/docs", "internal/waitfor", "mask", protobuf}},
 	"features":                {internal: []string{"internal/buffers"}, modules: []string{gonum, xcpu}, tests: []string{"internal/cores", "internal/memtest"}},
 	"features/coco":           {without: numbersOnly},
@@ -100,11 +101,11 @@ var plan = map[string]room{
 	"mqtt":                    {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/pause"}, modules: []string{paho, protobuf}, tests: []string{"internal/freeport", "internal/keypair/keypairtest", "internal/netfault", "internal/waitfor", mochi}},
 	"webhook":                 {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/pause"}, modules: []string{protobuf}, tests: []string{"internal/waitfor"}},
 	"metrics":                 {modules: []string{prom}},
-	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/boxlink", "internal/draw", "internal/keypair", "internal/limit", "internal/listen", "internal/problem", "internal/thumbnail", "privacy", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
-	"cameras":                 {internal: []string{"annotation", "bus", "bus/segdv1", "config", "ingest", "ingest/cameraurl", "internal/cli", "internal/configured", "internal/limit", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "onvif", "pipeline", "pipeline/set", "privacy", "web", "zones"}, modules: []string{xsync}, tests: []string{"features", "internal/cli/clitest", "onvif/onviftest", "tracker", schema}},
+	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/boxlink", "internal/draw", "internal/keypair", "internal/limit", "internal/listen", "api", "internal/thumbnail", "privacy", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
+	"cameras":                 {internal: []string{"annotation", "api", "bus", "config", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "internal/files", "internal/limit", "internal/plain", "internal/redact", "internal/sealed", "onvif", "pipeline/set", "privacy", "zones"}, modules: []string{xsync}, tests: []string{"internal/cli/clitest", "onvif/onviftest", schema}},
 	"config":                  {internal: []string{"bus/segdv1", "features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/listen", "internal/nearest", "internal/redact", "webhook", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
-	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "internal/buffers", "internal/pause", "internal/plain", "marking", "objects", "pipeline/internal/guard", "pipeline/internal/keeper", "pipeline/internal/mailbox", "pipeline/internal/memory", "pipeline/internal/message", "pipeline/internal/pending", "pipeline/internal/rolling", "pipeline/set", "privacy", "privacy/hider", "track", "tracker", "zones"}, modules: []string{protobuf, xrate}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores", "mask"}},
+	"pipeline":                {internal: []string{"annotation", "api", "bus/segdv1", "checkpoint", "features", "ingest", "internal/buffers", "internal/pause", "internal/plain", "marking", "objects", "pipeline/internal/guard", "pipeline/internal/keeper", "pipeline/internal/mailbox", "pipeline/internal/memory", "pipeline/internal/message", "pipeline/internal/pending", "pipeline/internal/rolling", "pipeline/set", "privacy", "privacy/hider", "track", "tracker", "zones"}, modules: []string{protobuf, xrate}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores", "mask"}},
 	"deploy":                  {},
 	"docs":                    {},
 	"demo":                    {internal: []string{"ingest/codec", "internal/rtspguard"}, modules: rtsp, tests: []string{"internal/waitfor"}},
@@ -112,9 +113,9 @@ var plan = map[string]room{
 	"examples":                {},
 	"examples/subscribe-go":   {internal: []string{"bus", "bus/segdv1", "mask"}},
 	"internal/arch":           {},
-	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "internal/plain", "pipeline"}, modules: []string{cobra, pflag, progress, term}},
+	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "internal/plain"}, modules: []string{cobra, pflag, progress, term}},
 	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "config", "fleet", "internal/backup", "internal/cli", "internal/configured", "internal/dataset", "internal/draw", "internal/files", "internal/pause", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
-	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "mqtt", "pipeline", "privacy", "webhook"}},
+	"internal/configured":     {internal: []string{"bus", "config", "features", "features/dnn", "internal/cli", "mqtt", "pipeline", "webhook"}},
 	"internal/assignment":     {without: numbersOnly},
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
 	"internal/buffers":        {without: numbersOnly},
@@ -126,14 +127,14 @@ var plan = map[string]room{
 	"internal/record":         {internal: []string{"ingest/codec"}},
 	"internal/resident":       {},
 	"internal/thumbnail":      {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "mask"}},
-	"internal/setup":          {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/cameraurl", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/plain", "internal/redact", "mqtt", "onvif", "webhook"}, modules: []string{cobra, term, xcpu}, tests: []string{"internal/freeport", "onvif/onviftest"}},
+	"internal/setup":          {internal: []string{"bus", "cameras", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/cameraurl", "ingest/codec", "internal/cli", "internal/configured", "internal/files", "internal/plain", "internal/redact", "mqtt", "onvif", "webhook"}, modules: []string{cobra, term, xcpu}, tests: []string{"internal/freeport", "onvif/onviftest"}},
 	"internal/docs":           {},
 	"internal/sealed":         {internal: []string{"internal/files"}, modules: []string{xcrypto}},
 	"internal/keypair":        {internal: []string{"internal/files"}, tests: []string{"internal/keypair/keypairtest"}},
 	"internal/files":          {internal: []string{"internal/limit"}},
 	"internal/limit":          {modules: []string{xrate}},
 	"internal/rtspguard":      {internal: []string{"internal/limit"}, modules: []string{xrate}},
-	"internal/boxlink":        {internal: []string{"internal/limit", "internal/listen", "internal/problem"}, tests: []string{"internal/waitfor", websock}},
+	"internal/boxlink":        {internal: []string{"internal/limit", "internal/listen", "api"}, tests: []string{"internal/waitfor", websock}},
 	"internal/listen":         {},
 	"internal/memtest":        {},
 	"internal/freeport":       {},
@@ -141,14 +142,14 @@ var plan = map[string]room{
 	"internal/netfault":       {tests: []string{"internal/waitfor"}},
 	"fleet":                   {modules: []string{nats}, tests: []string{"internal/netfault", "internal/waitfor"}},
 	"internal/pause":          {modules: []string{cenkalti}},
-	"internal/problem":        {},
-	"internal/nearest":        {without: numbersOnly},
-	"internal/perceptron":     {without: numbersOnly},
-	"internal/plain":          {without: numbersOnly},
-	"internal/redact":         {},
-	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
-	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"alerts", "annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "docs", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/listen", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "privacy", "restream", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/resident", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+
+	"internal/nearest":    {without: numbersOnly},
+	"internal/perceptron": {without: numbersOnly},
+	"internal/plain":      {without: numbersOnly},
+	"internal/redact":     {},
+	"internal/wirelimit":  {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
+	"deploy/prometheus":   {tests: []string{yaml}},
+	"cmd/segd":            {internal: []string{"alerts", "annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "docs", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/listen", "internal/measure", "internal/plain", "api", "internal/setup", "mask", "metrics", "mqtt", "objects", "pipeline", "pipeline/set", "privacy", "restream", "tracker", "web", "webhook", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/resident", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
@@ -158,7 +159,7 @@ var plan = map[string]room{
 	"pipeline/internal/mailbox":    {without: numbersOnly},
 	"pipeline/internal/memory":     {internal: []string{"annotation", "bus/segdv1", "checkpoint", "mask", "objects", "tracker"}, without: numbersOnly},
 	"pipeline/internal/message":    {internal: []string{"bus/segdv1", "features", "ingest", "mask", "objects", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest"}, without: numbersOnly},
-	"pipeline/internal/pending":    {internal: []string{"annotation", "bus/segdv1"}, without: numbersOnly},
+	"pipeline/internal/pending":    {internal: []string{"annotation", "api", "bus/segdv1"}, without: numbersOnly},
 	"pipeline/set":                 {internal: []string{"pipeline/internal/guard"}, without: numbersOnly},
 	"pipeline/internal/rolling":    {modules: []string{hdr}, without: numbersOnly},
 
@@ -352,6 +353,28 @@ func TestPlan(t *testing.T) {
 		if !folders[folder] {
 			t.Errorf("the plan has a room for %s, which does not exist", folder)
 		}
+	}
+}
+
+// The page compiles no more than it shows, and what decides which cameras run no more than that.
+func TestWalls(t *testing.T) {
+	code, _ := read(t, "../..")
+	for _, from := range []string{"web", "cameras"} {
+		seen := map[string]bool{}
+		var visit func(folder string)
+		visit = func(folder string) {
+			for imported := range code[folder] {
+				inside, ours := strings.CutPrefix(imported, module+"/")
+				if inside == "tracker" || inside == "solver" || inside == "pipeline" || imported == cobra || from == "cameras" && inside == "web" {
+					t.Errorf("%s reaches %s, by %s", from, imported, folder)
+				}
+				if ours && !seen[inside] {
+					seen[inside] = true
+					visit(inside)
+				}
+			}
+		}
+		visit(from)
 	}
 }
 

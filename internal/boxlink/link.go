@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -148,7 +148,7 @@ func Handed(r *http.Request) bool { return r.Context().Value(handed{}) != nil }
 func (l *Link) To(box string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if Handed(r) { // from one to the other and back
-			problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("the camera is on its way to box %s", box))
+			api.WriteProblem(w, http.StatusServiceUnavailable, fmt.Sprintf("the camera is on its way to box %s", box))
 			return
 		}
 		l.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), holderKey{}, holder{box, l.cfg.As(r)})))
@@ -178,7 +178,7 @@ func (l *Link) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		l.cfg.Logger.Debug("a request is not handed on", "box", box, "path", r.URL.Path, "error", err)
 	}
-	problem.Write(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
+	api.WriteProblem(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
 }
 
 // connOf is the context's key of a connection of another box.
@@ -195,7 +195,7 @@ func (l *Link) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	addr, err := netip.ParseAddrPort(r.Header.Get(forwardedFor))
 	if err != nil {
-		problem.Write(w, http.StatusBadRequest, "the header "+forwardedFor+" is none that a box sends")
+		api.WriteProblem(w, http.StatusBadRequest, "the header "+forwardedFor+" is none that a box sends")
 		return
 	}
 	as := r.Header.Get(forwardedAs)
@@ -208,7 +208,7 @@ func (l *Link) answer(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-room }()
 	default:
 		w.Header().Set("Retry-After", retryFull)
-		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("box %s, which runs the camera, is asked as much as it may be at once; try again in %s s", l.cfg.Box, retryFull))
+		api.WriteProblem(w, http.StatusServiceUnavailable, fmt.Sprintf("box %s, which runs the camera, is asked as much as it may be at once; try again in %s s", l.cfg.Box, retryFull))
 		return
 	}
 	r.RemoteAddr = addr.String()

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -98,12 +98,12 @@ func (u *upgraded) take(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", Protocol)
-		problem.Write(w, http.StatusUpgradeRequired, "this is for other boxes of the fleet; accepts the header Upgrade: "+Protocol)
+		api.WriteProblem(w, http.StatusUpgradeRequired, "this is for other boxes of the fleet; accepts the header Upgrade: "+Protocol)
 		return
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		problem.Write(w, http.StatusInternalServerError, err.Error())
+		api.WriteProblem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+Protocol+"\r\n\r\n"); err != nil || buffered.Reader.Buffered() > 0 {

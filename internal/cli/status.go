@@ -12,7 +12,6 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/plain"
-	"github.com/segd/segd/pipeline"
 )
 
 // Exit statuses.
@@ -34,12 +33,13 @@ func Usage(err error) error { return usageError{err} }
 func Status(err error) int {
 	var usage usageError
 	var faults config.Faults
+	var setting *config.SettingError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage), errors.As(err, &faults),
+	case errors.As(err, &usage), errors.As(err, &faults), errors.As(err, &setting),
 		errors.Is(err, ingest.ErrConfig),
-		errors.Is(err, annotation.ErrInvalid), errors.Is(err, pipeline.ErrAnnotate),
+		errors.Is(err, annotation.ErrInvalid),
 		errors.Is(err, dnn.ErrRefused),
 		errors.Is(err, bus.ErrAccess), errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
 		return ExitUsage

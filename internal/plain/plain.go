@@ -18,3 +18,20 @@ func Error(err error) string { return Text(err.Error()) }
 
 // OneLine is what err says, its lines after one another.
 func OneLine(err error) string { return strings.ReplaceAll(Error(err), "\n", "; ") }
+
+// All returns the errors of type T in err's tree.
+func All[T error](err error) []T {
+	if f, ok := err.(T); ok { //nolint:errorlint // this walks the tree itself
+		return []T{f}
+	}
+	var found []T
+	switch e := err.(type) { //nolint:errorlint // likewise
+	case interface{ Unwrap() error }:
+		found = All[T](e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			found = append(found, All[T](part)...)
+		}
+	}
+	return found
+}

@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
@@ -187,9 +190,9 @@ func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 func checkCamera(ctx context.Context, base string, cam config.Camera) (string, error) {
 	detail := ""
 	if cam.Annotation != "" {
-		a, err := configured.ReadAnnotation(ctx, cam.Annotation)
+		a, err := cameras.ReadAnnotation(ctx, cam.Annotation)
 		if err != nil {
-			return "", err
+			return "", cli.Usage(err)
 		}
 		detail = fmt.Sprintf(": annotation of %d objects on %d×%d", len(a.Objects), a.Width, a.Height)
 		if a.Picture == nil && !configured.Fits(cam) {
@@ -201,6 +204,5 @@ func checkCamera(ctx context.Context, base string, cam config.Camera) (string, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := configured.Try(ctx, cam)
-	return detail, err
+	return detail, ingest.First(ctx, cameras.Source(cam, nil), func(*ingest.Frame, codec.ID) {})
 }

@@ -17,12 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/deploy"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/onvif"
@@ -183,7 +184,7 @@ func (i *initialiser) fingerprint(u string) string {
 
 // hint adds what flag answers err.
 func hint(err error) error {
-	if sum := configured.SelfSigned(err); sum != "" {
+	if sum := ingest.SelfSigned(err); sum != "" {
 		return fmt.Errorf("%w\ninit: --fingerprint %s trusts it", err, sum)
 	}
 	return err
@@ -237,8 +238,7 @@ func (i *initialiser) try(ctx context.Context, cam config.Camera, most time.Dura
 	fmt.Fprintf(i.out, "trying %s\n", redact.URL(cam.URL))
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	_, err := configured.Try(ctx, cam)
-	return err
+	return ingest.First(ctx, cameras.Source(cam, nil), func(*ingest.Frame, codec.ID) {})
 }
 
 // askForCameras asks until somebody has no more cameras.
@@ -326,7 +326,7 @@ func (i *initialiser) talkOver(ctx context.Context, cam config.Camera) (_ config
 
 // amend asks for what cam lacks, going by why it did not answer.
 func (i *initialiser) amend(cam *config.Camera, why error) (again bool, err error) {
-	if sum := configured.SelfSigned(why); sum != "" {
+	if sum := ingest.SelfSigned(why); sum != "" {
 		answer, err := i.ask("Trust this certificate, and no other, from now on? [y/N] ")
 		if err != nil || !yes(answer) {
 			return false, err
@@ -341,7 +341,7 @@ func (i *initialiser) amend(cam *config.Camera, why error) (again bool, err erro
 	if err != nil || user == "" {
 		return false, err
 	}
-	cam.URL, err = configured.WithUser(cam.URL, user, password)
+	cam.URL, err = cameraurl.WithUser(cam.URL, user, password)
 	return err == nil, err
 }
 

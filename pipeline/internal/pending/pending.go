@@ -6,20 +6,13 @@
 package pending
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
-)
-
-var (
-	// ErrBusy: others wait already; trying again may help.
-	ErrBusy = errors.New("busy")
-	// ErrDown: no frame will come any more.
-	ErrDown = errors.New("camera down")
 )
 
 const (
@@ -86,20 +79,20 @@ type Queue struct {
 	ended   bool   // no frame will come any more
 }
 
-// Add has r wait. The error wraps ErrBusy or ErrDown.
+// Add has r wait. The error wraps api.ErrBusy or api.ErrDown.
 func (q *Queue) Add(r *Request) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	want := r.Annotation.Frame
 	switch {
 	case q.ended:
-		return fmt.Errorf("%w: it has ended", ErrDown)
+		return fmt.Errorf("%w: it has ended", api.ErrDown)
 	case len(q.pending) >= Max:
-		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrBusy, Max)
+		return fmt.Errorf("%w: %d annotations wait for their frame already", api.ErrBusy, Max)
 	case want != nil && *want >= q.next && slices.ContainsFunc(q.pending, func(p *Request) bool {
 		return p.Annotation.Frame != nil && *p.Annotation.Frame == *want
 	}):
-		return fmt.Errorf("%w: another annotation waits for frame %d", ErrBusy, *want)
+		return fmt.Errorf("%w: another annotation waits for frame %d", api.ErrBusy, *want)
 	}
 	q.pending = append(q.pending, r)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/api"
 )
 
 func ptr(v uint64) *uint64 { return &v }
@@ -20,11 +21,11 @@ func TestLimits(t *testing.T) {
 		if err := q.Add(of(&i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Add(of(ptr(0))); !errors.Is(err, ErrBusy) {
+		if err := q.Add(of(ptr(0))); !errors.Is(err, api.ErrBusy) {
 			t.Errorf("frame 0 twice: %v", err)
 		}
 	}
-	if err := q.Add(of(ptr(100))); !errors.Is(err, ErrBusy) {
+	if err := q.Add(of(ptr(100))); !errors.Is(err, api.ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 }
@@ -114,7 +115,7 @@ func TestLeave(t *testing.T) {
 	if q.Leave(ahead) {
 		t.Error("it waits though it was answered")
 	}
-	if err := q.Add(next); !errors.Is(err, ErrDown) {
+	if err := q.Add(next); !errors.Is(err, api.ErrDown) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package problem
+package api
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-func TestWrite(t *testing.T) {
+func TestWriteProblem(t *testing.T) {
 	w := httptest.NewRecorder()
-	Write(w, 400, `"<x>" & more`, Field{Pointer: "/objects/0/box", Detail: "3 numbers"}, Field{Field: "id", Detail: "none"})
+	WriteProblem(w, 400, `"<x>" & more`, Field{Pointer: "/objects/0/box", Detail: "3 numbers"}, Field{Field: "id", Detail: "none"})
 	const want = `{"title":"Bad Request","status":400,"detail":"\"<x>\" & more","errors":[{"pointer":"/objects/0/box","detail":"3 numbers"},{"field":"id","detail":"none"}]}` + "\n"
-	if w.Code != 400 || w.Body.String() != want || w.Header().Get("Content-Type") != MediaType {
+	if w.Code != 400 || w.Body.String() != want || w.Header().Get("Content-Type") != ProblemType {
 		t.Errorf("%d %v %s; want %s", w.Code, w.Header(), w.Body, want)
 	}
 	w = httptest.NewRecorder()
-	Write(w, 404, "nothing")
+	WriteProblem(w, 404, "nothing")
 	if w.Body.String() != `{"title":"Not Found","status":404,"detail":"nothing"}`+"\n" {
 		t.Error(w.Body)
 	}
@@ -34,7 +34,7 @@ func TestPointer(t *testing.T) {
 
 // Problem documents are made here and nowhere else.
 func TestOnce(t *testing.T) {
-	const root = "../.."
+	const root = ".."
 	var makers []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -49,7 +49,7 @@ func TestOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(makers) != 1 || makers[0] != "internal/problem/problem.go" {
+	if len(makers) != 1 || makers[0] != "api/problem.go" {
 		t.Errorf("made by %q", makers)
 	}
 }

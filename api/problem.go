@@ -1,5 +1,4 @@
-// Package problem answers HTTP requests with RFC 9457 problem documents.
-package problem
+package api
 
 import (
 	"bytes"
@@ -8,8 +7,8 @@ import (
 	"strings"
 )
 
-// MediaType is that of a problem document.
-const MediaType = "application/problem+json"
+// ProblemType is the media type of a Problem.
+const ProblemType = "application/problem+json"
 
 // Field is what is wrong with one field of a request.
 type Field struct {
@@ -27,8 +26,8 @@ func Pointer(field string) string {
 	return "/" + strings.NewReplacer("[", "/", "].", "/", "]", "", ".", "/").Replace(field)
 }
 
-// Document is a problem document.
-type Document struct {
+// A Problem is a problem document of RFC 9457.
+type Problem struct {
 	// Type tells kinds of a status apart, where a program needs to; about:blank is left out.
 	Type   string  `json:"type,omitempty"`
 	Title  string  `json:"title"`
@@ -37,9 +36,9 @@ type Document struct {
 	Errors []Field `json:"errors,omitempty"`
 }
 
-// Write answers with a problem document.
-func Write(w http.ResponseWriter, status int, detail string, fields ...Field) {
-	WriteJSON(w, status, MediaType, Document{Title: http.StatusText(status), Status: status, Detail: detail, Errors: fields})
+// WriteProblem answers with a problem document.
+func WriteProblem(w http.ResponseWriter, status int, detail string, fields ...Field) {
+	WriteJSON(w, status, ProblemType, Problem{Title: http.StatusText(status), Status: status, Detail: detail, Errors: fields})
 }
 
 // WriteJSON answers with v, whose encoding cannot fail.
