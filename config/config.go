@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/files"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
 )
 
@@ -688,12 +689,10 @@ const (
 
 	DefaultBatchWait = "2ms"
 
-	DefaultDetectEvery      = "1s"
-	DefaultDetectorEvery    = "200ms"
-	DefaultDetectScore      = 0.65
-	DefaultDetectObjects    = 30
-	DefaultDetectKeep       = "30s"
-	DefaultDetectReidentify = 0.65
+	DefaultDetectEvery   = "1s"
+	DefaultDetectorEvery = "200ms"
+	DefaultDetectObjects = 30
+	DefaultDetectKeep    = "30s"
 
 	DefaultPrivacyEvery  = "500ms" // Detect.Every of a camera that hides objects
 	DefaultPrivacyMargin = "10%"
@@ -819,7 +818,7 @@ func (c *Config) setDefaults() {
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	c.Privacy.setDefaults()
 	for i := range c.Cameras {
-		or(&c.Cameras[i].Transport, "auto")
+		or(&c.Cameras[i].Transport, cameraurl.Transports[0])
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].Clock, "auto")
 		or(&c.Cameras[i].Deinterlace, "auto")
@@ -839,10 +838,10 @@ func (c *Config) setDefaults() {
 			or(&d.Every, DefaultPrivacyEvery)
 		}
 		or(&d.Every, DefaultDetectEvery)
-		or(&d.Score, DefaultDetectScore)
+		or(&d.Score, track.DefaultConfirm)
 		or(&d.MaxObjects, DefaultDetectObjects)
 		or(&d.Keep, DefaultDetectKeep)
-		or(&d.Reidentify, DefaultDetectReidentify)
+		or(&d.Reidentify, track.DefaultReidentify)
 		for k := range c.Cameras[i].Zones {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
 			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)

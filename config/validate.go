@@ -226,7 +226,7 @@ func (d *decoder) cameras(c *Config) {
 		if err != nil {
 			d.bad(path+".url", "%v", err)
 		}
-		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
+		d.oneOf(path+".transport", cam.Transport, cameraurl.Transports...)
 		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.oneOf(path+".clock", cam.Clock, "auto", "sender", "arrival")
 		d.oneOf(path+".deinterlace", cam.Deinterlace, "auto", "on", "off")

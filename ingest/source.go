@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -205,10 +206,8 @@ func Open(cfg Config) (*Source, error) {
 			fault("url %q: no Door, by which publishers would come in", s.url)
 		}
 	}
-	switch cfg.Transport {
-	case "", "auto", "tcp", "udp", "multicast":
-	default:
-		fault("transport %q is unknown; auto, tcp, udp and multicast are accepted", cfg.Transport)
+	if cfg.Transport != "" && !slices.Contains(cameraurl.Transports, cfg.Transport) {
+		fault("transport %q is unknown; %s are accepted", cfg.Transport, strings.Join(cameraurl.Transports, ", "))
 	}
 	if cfg.Decode != "" && !slices.Contains(codec.Devices, cfg.Decode) {
 		fault("decode %q is unknown; software, cuda, vaapi and auto are accepted", cfg.Decode)

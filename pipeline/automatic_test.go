@@ -550,10 +550,10 @@ func TestDetectZones(t *testing.T) {
 func TestDetectFaults(t *testing.T) {
 	b := newBench(t, "gate", 1)
 	b.detecting(&finder{}, 0)
-	b.cfg.Detect = Detect{Classes: []string{"person", "", "a\x00b", strings.Repeat("x", 101)}, Score: math.NaN(), Every: -1, MaxObjects: 256, Zones: []string{"yard"}}
+	b.cfg.Detect = Detect{Classes: []string{"person", "", "a\x00b", strings.Repeat("x", 101)}, Every: -1, MaxObjects: 256, Zones: []string{"yard"}}
 	_, err := New(b.cfg)
 	for _, want := range []string{
-		"Detect.Classes[1] is empty", "Classes[2]", "Classes[3]", "Detect.Score: NaN; want 0 to 1", "Detect.Every: -1ns",
+		"Detect.Classes[1] is empty", "Classes[2]", "Classes[3]", "Detect.Every: -1ns",
 		"Detect.MaxObjects: 256; want 0 to 255", `Detect.Zones[0]: "yard" is no zone of the camera`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -564,7 +564,11 @@ func TestDetectFaults(t *testing.T) {
 	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "Detect.Classes: none") {
 		t.Errorf("no classes: %v", err)
 	}
-	b.cfg.NewDetector = nil
+	b.cfg.Detect = Detect{Classes: []string{"person"}, Score: math.NaN()}
+	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "Confirm is NaN") {
+		t.Errorf("no score: %v", err)
+	}
+	b.cfg.Detect, b.cfg.NewDetector = Detect{}, nil
 	b.cfg.Annotation = &annotation.Annotation{Width: 8, Height: 8, Objects: []annotation.Object{{ID: 256, Box: []float64{1, 1, 4, 4}}}}
 	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "ids above 255; accepted: 1 to 255") {
 		t.Errorf("a configured annotation with id 256: %v", err)

@@ -53,12 +53,6 @@ func (d *Detect) faults(layout zones.Layout) error {
 			bad("%w; objects are called by it", err)
 		}
 	}
-	if !(d.Score >= 0 && d.Score <= 1) {
-		bad("Score: %v; want 0 to 1", d.Score)
-	}
-	if !(d.Reidentify >= 0 && d.Reidentify <= 1) {
-		bad("Reidentify: %v; want 0 to 1", d.Reidentify)
-	}
 	if d.Every < 0 || d.Keep < 0 {
 		bad("Every: %v, Keep: %v; want 0 or more", d.Every, d.Keep)
 	}

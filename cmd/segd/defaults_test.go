@@ -12,7 +12,6 @@ import (
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/onvif"
 	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/track"
 	"github.com/segd/segd/web"
 )
 
@@ -33,8 +32,6 @@ func TestDefaults(t *testing.T) {
 		"detect.every, a model": {config.DefaultDetectorEvery, pipeline.DefaultDetectorEvery.String()},
 		"detect.keep":           {config.DefaultDetectKeep, pipeline.DefaultKeep.String()},
 		"detect.max_objects":    {config.DefaultDetectObjects, marking.DefaultMaxObjects},
-		"detect.reidentify":     {config.DefaultDetectReidentify, track.DefaultReidentify},
-		"detect.score":          {config.DefaultDetectScore, track.DefaultConfirm},
 	} {
 		if tt.config != tt.other {
 			t.Errorf("%s: %v in config, %v in the package that it is for", setting, tt.config, tt.other)

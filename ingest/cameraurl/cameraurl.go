@@ -20,6 +20,9 @@ import (
 	"github.com/segd/segd/internal/redact"
 )
 
+// Transports are those of RTSP. With auto, the default, it is UDP, and TCP where that comes to nothing.
+var Transports = []string{"auto", "tcp", "udp", "multicast"}
+
 // Kind is what kind of source a URL names.
 type Kind uint8
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/track"
 )
 
 // lookFlags say when the model's heads look at a whole picture, and what counts as detected.
@@ -20,7 +20,7 @@ type lookFlags struct {
 func (f *lookFlags) add(cmd *cobra.Command, every int, when string) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.every, "every", every, "frames from one look at all of a picture to the next"+when)
-	flags.Float64Var(&f.score, "score", config.DefaultDetectScore, "score from which on an object begins, 0.01 to 1"+when)
+	flags.Float64Var(&f.score, "score", track.DefaultConfirm, "score from which on an object begins, 0.01 to 1"+when)
 }
 
 func (f *lookFlags) check() error {
