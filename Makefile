@@ -33,7 +33,7 @@ BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.co
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./alerts ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./privacy/... ./restream ./solver/... ./tracker/... ./web/... ./webhook ./zones
+RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/onvif ./internal/perceptron ./mask/... ./metrics/... ./objects/privacy/... ./objects/zones ./outputs/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
@@ -91,7 +91,7 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	$(E2E) -timeout 40m ./interop $(INTEROP)
 	@# Tests that are longer here: packets lost, clocks, sizes, connections that come and go.
 	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestCaptureTime|TestSizeChangeAndGarbage|TestNothingStays)$$' ./ingest
-	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestLoss|TestNothingStays)$$' ./ingest/whip
+	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestLoss|TestNothingStays)$$' ./web/whip
 
 api-test: build ## requests made from openapi.json against a running demo (schemathesis)
 	@scripts/setup apitest

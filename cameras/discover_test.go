@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/onvif/onviftest"
+	"github.com/segd/segd/ingest/onvif/onviftest"
 )
 
 // What is found has its streams, with the one that suits segd picked, and no password.

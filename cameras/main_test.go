@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/api"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/zones"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

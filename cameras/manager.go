@@ -15,8 +15,8 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/zones"
 )
 
 // Config is what a Manager is made of. Host and Logger are required.

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/cli/clitest"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/files"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // Source is how a camera is received.

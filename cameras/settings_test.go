@@ -8,7 +8,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // What is set of a camera is how it is received.

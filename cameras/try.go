@@ -15,9 +15,9 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/onvif"
 	"github.com/segd/segd/internal/plain"
-	"github.com/segd/segd/onvif"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // Try waits for a picture of a camera, which is described as one that is added; "camera" names one whose

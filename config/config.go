@@ -15,8 +15,8 @@ import (
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/files"
-	"github.com/segd/segd/track"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/track"
+	"github.com/segd/segd/objects/zones"
 )
 
 // Config is the whole file. The zero value of a field means its default; the

@@ -15,7 +15,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/cameraurl"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/zones"
 )
 
 const minimal = "cameras:\n  - name: gate\n    url: rtsp://cam/1\n"

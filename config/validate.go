@@ -19,8 +19,8 @@ import (
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/nearest"
-	"github.com/segd/segd/webhook"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/outputs/webhook"
 )
 
 // Bounds that validate holds values to.

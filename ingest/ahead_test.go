@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // A source that runs ahead has the next frame at once, of a camera whose key frames are rare; who attaches is told how

@@ -15,8 +15,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/pause"
 )
 

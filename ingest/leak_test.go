@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // held is what the process holds.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/netfault"
 )
 

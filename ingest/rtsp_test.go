@@ -22,8 +22,8 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/pion/rtp"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // A camera on loopback, by each transport and codec: every frame from the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // Wherever cameras want their password, it shows in no log, no error, no status and

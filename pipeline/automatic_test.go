@@ -20,7 +20,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/zones"
 )
 
 // finder is a detector that finds red things, each once, or says what it is told to.

@@ -17,15 +17,15 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/pipeline/internal/pending"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/privacy"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/tracker"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/keeper"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/pipeline/internal/pending"
-	"github.com/segd/segd/privacy"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20

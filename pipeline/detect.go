@@ -11,10 +11,10 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/track"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/guard"
-	"github.com/segd/segd/track"
-	"github.com/segd/segd/zones"
 )
 
 // Detect says what a camera marks by itself of what is detected. Without Classes that is nothing.

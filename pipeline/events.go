@@ -10,8 +10,8 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/pipeline/internal/guard"
-	"github.com/segd/segd/privacy"
 )
 
 const (

@@ -9,11 +9,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // seenFrames are frames of the pictures, which the caller releases.

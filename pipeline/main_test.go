@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/pipeline/checkpoint"
 )
 
 func TestMain(m *testing.M) {

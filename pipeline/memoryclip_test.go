@@ -21,10 +21,10 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/tracker"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/pipeline/internal/message"
-	"github.com/segd/segd/privacy"
 )
 
 // How much a camera keeps of what it has published.

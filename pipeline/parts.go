@@ -9,7 +9,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/tracker"
 )
 

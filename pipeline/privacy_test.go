@@ -10,7 +10,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // spectator looks at every picture, as anybody and as an operator.

@@ -15,8 +15,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // So many at once, so many a second after that, and what has to be told comes out of what is to come.

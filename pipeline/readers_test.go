@@ -10,8 +10,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/pipeline/checkpoint"
 )
 
 // listed are objects as all readers have them: by id, what each is called and whether it is in sight.

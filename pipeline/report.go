@@ -13,10 +13,10 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/privacy/hider"
 	"github.com/segd/segd/pipeline/internal/message"
-	"github.com/segd/segd/privacy/hider"
 	"github.com/segd/segd/tracker"
 )
 

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/memory"
-	"github.com/segd/segd/zones"
 )
 
 const (

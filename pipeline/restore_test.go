@@ -15,11 +15,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/keeper"
-	"github.com/segd/segd/zones"
 )
 
 // saved is a checkpoint that was kept.

@@ -13,11 +13,11 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/privacy/hider"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/mailbox"
 	"github.com/segd/segd/pipeline/internal/pending"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/privacy/hider"
 	"github.com/segd/segd/tracker"
 )
 

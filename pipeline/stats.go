@@ -9,9 +9,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/pipeline/internal/rolling"
-	"github.com/segd/segd/zones"
 )
 
 // Percentiles of a duration; all 0 without samples.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // thumbnailMeter counts thumbnails.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // zoneWatch follows the camera's objects through its zones. It outlives the stages: an object

@@ -17,8 +17,8 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // The square goes to the right until frame 12 and back until frame 24; its foot is at

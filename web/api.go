@@ -10,7 +10,7 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/zones"
 )
 
 const (

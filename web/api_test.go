@@ -23,8 +23,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/zones"
 )
 
 // pngSignature begins a PNG.

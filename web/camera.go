@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/thumbnail"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/web/internal/thumbnail"
 )
 
 // wire writes every field, so that the page need not know defaults.

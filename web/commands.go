@@ -19,8 +19,8 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/zones"
 )
 
 // Commands is what the API asks of the cameras. It is called from several

@@ -13,8 +13,8 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/draw"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/outputs/draw"
 )
 
 // sequenceHeader tells which frame a picture or mask is of.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // Operators see what is hidden where the configuration says so; viewers, and those who ask over NATS and MQTT, never.

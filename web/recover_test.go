@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // fragile is a camera some of whose commands panic.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/keypair"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/listen"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/web/boxlink"
 )
 
 const (

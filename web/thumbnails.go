@@ -7,8 +7,8 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/thumbnail"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/web/internal/thumbnail"
 )
 
 const thumbnailsPath = cameraPath + "/thumbnails"

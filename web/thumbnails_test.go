@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/thumbnail"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/web/internal/thumbnail"
 )
 
 // A thumbnail is served at the path that its event has, to viewers too, until newer ones have taken its place.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/waitfor"
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

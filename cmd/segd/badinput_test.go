@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // Each mistake is one line that says what and where, and what would do, and ends

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/internal/waitfor"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/plain"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/zones"
 )
 
 // commands answer the API and the bus: they take requests to their camera, and give errors the statuses that both

@@ -13,19 +13,19 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/cameras"
+	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/mqtt"
+	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/restream"
+	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
-	"github.com/segd/segd/restream"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
-	"github.com/segd/segd/webhook"
 )
 
 // daemon is what run and demo have in common: everything between a configuration

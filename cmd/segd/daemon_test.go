@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/metrics"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
 )
 

@@ -8,11 +8,11 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/ingest/whip"
-	"github.com/segd/segd/marking"
-	"github.com/segd/segd/onvif"
+	"github.com/segd/segd/ingest/onvif"
+	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
+	"github.com/segd/segd/web/whip"
 )
 
 // Packages that do not know each other have the same defaults.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/ingest/demo"
 )
 
 type demoFlags struct {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
 )
 

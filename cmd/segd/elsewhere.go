@@ -15,8 +15,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/web"
+	"github.com/segd/segd/web/boxlink"
 )
 
 // handedOn bounds how many requests of other boxes are answered at once, of each kind, besides live connections.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/waitfor"
+	"github.com/segd/segd/web/boxlink"
 )
 
 const (

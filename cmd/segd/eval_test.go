@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 )
 
 // fakeLab writes to dir a segd-lab that says its name and its arguments, and ends with status 7; asked what may

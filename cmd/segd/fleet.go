@@ -11,9 +11,9 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/web/boxlink"
 )
 
 // box is this segd's part in a fleet.

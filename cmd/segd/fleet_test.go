@@ -15,9 +15,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

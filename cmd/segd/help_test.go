@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 )
 
 // silentRoot is the whole command line, which reads and writes nothing.

@@ -9,8 +9,8 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cameras"
+	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/pipeline"
 )

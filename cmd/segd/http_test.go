@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

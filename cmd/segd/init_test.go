@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 )
 

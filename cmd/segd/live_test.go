@@ -21,13 +21,13 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
+	"github.com/segd/segd/outputs/draw"
 )
 
 // heard is what a subscriber got.

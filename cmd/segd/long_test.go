@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // Whatever is long is cut in the log, in one place, and how long it was is told.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/client"
-	"github.com/segd/segd/internal/measure"
-	"github.com/segd/segd/internal/setup"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/client"
+	"github.com/segd/segd/cmd/segd/measure"
+	"github.com/segd/segd/cmd/segd/setup"
 )
 
 func main() { cli.Main(run) }

@@ -13,10 +13,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 )
 
 // manCommand is for packagers: make package calls it.

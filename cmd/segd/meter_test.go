@@ -12,9 +12,9 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // What is counted of a scene is the share of the picture that it shows, however large that is

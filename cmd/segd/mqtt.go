@@ -8,11 +8,11 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/mqtt"
+	"github.com/segd/segd/outputs/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
 )

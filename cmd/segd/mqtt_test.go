@@ -9,7 +9,7 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/mqtt"
+	"github.com/segd/segd/outputs/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
 )

@@ -12,22 +12,22 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/segd/segd/alerts"
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/cameras"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/docs"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
+	"github.com/segd/segd/web/alerts"
 )
 
 // openWeb takes the address of the page.

@@ -12,8 +12,8 @@ import (
 	"github.com/pion/webrtc/v3"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/ingest/whip"
 	listening "github.com/segd/segd/internal/listen"
-	"github.com/segd/segd/restream"
+	"github.com/segd/segd/outputs/restream"
+	"github.com/segd/segd/web/whip"
 )
 
 // publishers is where media of publishers comes in, and goes out to those who watch by WHEP. The address is taken with

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

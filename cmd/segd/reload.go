@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/segd/segd/api"
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/files"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/internal/waitfor"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli"
 )
 
 func runCommand(std cli.Streams) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/restream"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/outputs/restream"
 	"github.com/segd/segd/web"
 )
 

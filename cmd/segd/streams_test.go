@@ -10,9 +10,9 @@ import (
 
 	"github.com/pion/webrtc/v3"
 
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/pipeline"

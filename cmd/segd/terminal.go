@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/pipeline"
 )
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/outputs/draw"
 )
 
 // The event that a person entered has a thumbnail with the person, in the colour of its mask.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )

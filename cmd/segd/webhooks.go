@@ -4,12 +4,12 @@ import (
 	"reflect"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/webhook"
 )
 
 // openWebhooks makes ready for the webhooks of the configuration.

@@ -31,8 +31,8 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/e2e/harness"
-	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/docs"
+	"github.com/segd/segd/web/boxlink"
 )
 
 var (

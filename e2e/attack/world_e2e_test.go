@@ -32,10 +32,10 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/pipeline/checkpoint"
 )
 
 // Secrets, by who has them.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 )
 
 const (

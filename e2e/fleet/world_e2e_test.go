@@ -21,9 +21,9 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/netfault"
 )
 

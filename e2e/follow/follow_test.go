@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/lab/mot"
 )
 

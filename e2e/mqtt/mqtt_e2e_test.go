@@ -27,10 +27,10 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
-	"github.com/segd/segd/mqtt"
+	"github.com/segd/segd/outputs/mqtt"
 )
 
 // mosquitto is a broker of the test's, with what it keeps in a folder.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/ingest/demo"
 )
 
 var (

@@ -15,7 +15,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
-	"github.com/segd/segd/onvif/onviftest"
+	"github.com/segd/segd/ingest/onvif/onviftest"
 )
 
 // Whoever may watch the second camera, and ask it for its streams.

@@ -22,9 +22,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/keypair/keypairtest"
 	"github.com/segd/segd/internal/waitfor"
 )

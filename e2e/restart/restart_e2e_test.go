@@ -19,8 +19,8 @@ import (
 
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/ingest/demo"
 )
 
 var (

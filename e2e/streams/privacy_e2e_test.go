@@ -19,8 +19,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // The part of a picture that they show.

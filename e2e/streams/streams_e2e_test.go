@@ -20,10 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
-	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/ingest/demo"
+	"github.com/segd/segd/outputs/draw"
 )
 
 var asJSON = flag.Bool("json", false, "print how late pictures are as lines of JSON")

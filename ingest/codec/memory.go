@@ -22,7 +22,7 @@ import "C"
 // By default glibc gives threads heaps of their own, up to eight a core, and what one
 // frees no other uses. With two, 1,000 publishers after 1,000 others leave a process of
 // 85 to 89 MiB 1 % larger at most; without this it was 94 to 98 MiB, and 5 % larger once
-// (two runs each of TestNothingStays in ingest/whip, SEGD_TEST_CYCLES=1000).
+// (two runs each of TestNothingStays in web/whip, SEGD_TEST_CYCLES=1000).
 //
 // From 128 KiB on it maps a block of its own, which goes back when it is freed, until the first is freed; then the
 // limit rises, to 32 MiB in the end, and large blocks lie between small ones that stay. With the limit set it does

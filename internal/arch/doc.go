@@ -1,5 +1,5 @@
-// Package arch holds the house's plan: which package may import which. It has
-// no code of its own; its test reads every Go file of the module and fails on an
-// import the plan does not grant, on a package the plan does not know, and on a
-// room of the plan that stands empty.
+// Package arch says which package may import which. It has no code of its own: its
+// tests read every Go file of the module and fail on an import that the table does not
+// grant, on a package that is not in the table, and on folders at the top that import
+// each other in a circle. They draw the folders and their imports into docs/architecture.md.
 package arch

@@ -32,21 +32,21 @@ var openers = map[string]string{
 	"internal/files/whole.go:writeWhole": "makes a file that was not there (O_EXCL), in a folder that has one or is to have it",
 
 	"bus/tempdir.go:lockDir":                  "a folder that segd made, and nothing else",
-	"internal/cli/password.go:readPassword":   "named on the command line by who waits for it, and may be a pipe from a password store",
-	"internal/client/annotate.go:readPayload": "named on the command line by who waits for it",
-	"internal/client/store.go:readKey":        "named on the command line by who waits for it",
-	"internal/client/restore.go:restore":      "named on the command line by who waits for it",
-	"internal/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
-	"internal/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
-	"internal/dataset/export.go:Export":       "folders, named on the command line by who waits for it; what is no regular file in them is left out",
+	"cmd/segd/cli/password.go:readPassword":   "named on the command line by who waits for it, and may be a pipe from a password store",
+	"cmd/segd/client/annotate.go:readPayload": "named on the command line by who waits for it",
+	"cmd/segd/client/store.go:readKey":        "named on the command line by who waits for it",
+	"cmd/segd/client/restore.go:restore":      "named on the command line by who waits for it",
+	"cmd/segd/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
+	"cmd/segd/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
+	"cmd/segd/dataset/export.go:Export":       "folders, named on the command line by who waits for it; what is no regular file in them is left out",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",
 	"internal/resident/resident.go:MB":        "the kernel's",
-	"onvif/onviftest/alone.go:alone":          "for tests",
+	"ingest/onvif/onviftest/alone.go:alone":   "for tests",
 }
 
 // apart are folders that are no part of the daemon nor of what it shares with commands: experiments, and tests' own.
-var apart = []string{"demo", "examples", "train"}
+var apart = []string{"examples", "ingest/demo", "train"}
 
 func TestFilesOfOthers(t *testing.T) {
 	const root = "../.."

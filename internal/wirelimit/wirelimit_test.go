@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/internal/wirelimit"
+	"github.com/segd/segd/pipeline/checkpoint/checkpointv1"
 )
 
 func fields(values ...any) (all wirelimit.Limits) {

@@ -10,7 +10,7 @@ import (
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/internal/stats"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/tracker"
 )
 

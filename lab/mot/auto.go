@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/segd/segd/lab/internal/offline"
-	"github.com/segd/segd/marking"
-	tracks "github.com/segd/segd/track"
-	"github.com/segd/segd/zones"
+	"github.com/segd/segd/objects/marking"
+	tracks "github.com/segd/segd/objects/track"
+	"github.com/segd/segd/objects/zones"
 )
 
 // Detector finds what is to be followed.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/tracker"
 )
 

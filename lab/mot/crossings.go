@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // Crossings are how often a line was crossed, by the masks and in truth.

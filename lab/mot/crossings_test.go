@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // Who crosses a line is counted by the masks as in truth, each way by itself, and who does not is not.

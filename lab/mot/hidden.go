@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/segd/segd/lab/internal/offline"
-	"github.com/segd/segd/marking"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/privacy/hider"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/privacy/hider"
 )
 
 // Hiding says what is hidden of what a detector finds.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/privacy"
+	"github.com/segd/segd/objects/privacy"
 )
 
 // blurred hides those whom a detector finds every so many frames.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/lab/internal/offline"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
 )
 
 // What a meeting is, and for how long its persons are followed.

@@ -12,9 +12,9 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/offline"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
-	"github.com/segd/segd/track"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/track"
 	"github.com/segd/segd/tracker"
 )
 

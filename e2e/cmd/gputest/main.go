@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest/demo"
 )
 
 // The parts, as -only takes them, and what is done first.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/lab/davis"
 )
 

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/configured"
+	"github.com/segd/segd/cmd/segd/record"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
-	"github.com/segd/segd/internal/draw"
-	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/lab/davis"
+	"github.com/segd/segd/outputs/draw"
 	"github.com/segd/segd/tracker"
 )
 

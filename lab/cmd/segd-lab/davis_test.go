@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // davisFolder is DAVIS' layout with two sequences of some frames each, in which

@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 )
 
 // measured runs an experiment, with a bar of its steps, and prints its report: one JSON object, or what print writes, whose tabs

@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/record"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/draw"
-	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/lab/foreground"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/track"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/track"
+	"github.com/segd/segd/outputs/draw"
 	"github.com/segd/segd/tracker"
 )
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/features/dnn"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/track"
+	"github.com/segd/segd/objects/track"
 )
 
 // lookFlags say when the model's heads look at a whole picture, and what counts as detected.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 )
 
 // version is set by the Makefile.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // street is a video of 12 frames in which a red post of 24×64 pixels walks right over

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 )
 
 func TestEvalRefuses(t *testing.T) {

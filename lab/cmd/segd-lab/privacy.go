@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/lab/internal/offline"
 	"github.com/segd/segd/lab/mot"
-	"github.com/segd/segd/marking"
-	"github.com/segd/segd/privacy"
-	"github.com/segd/segd/track"
+	"github.com/segd/segd/objects/marking"
+	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/track"
 )
 
 type privacyFlags struct {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/lab/mot"
 )
 

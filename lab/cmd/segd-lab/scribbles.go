@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/record"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/draw"
-	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/lab/scribbles"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/outputs/draw"
 	"github.com/segd/segd/tracker"
 )
 

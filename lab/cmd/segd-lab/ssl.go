@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/lab/ssl"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/tracker"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/marking"
+	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/tracker"
 )
 

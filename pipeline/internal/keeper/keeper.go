@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/memory"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/tracker"
 )
 

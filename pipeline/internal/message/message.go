@@ -16,8 +16,8 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/zones"
 )
 
 // Masks are those of a frame at that stream time, of which the scene is: a table's objects, with what res has of them.

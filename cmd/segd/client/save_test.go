@@ -1,0 +1,258 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/waitfor"
+	"github.com/segd/segd/mask"
+)
+
+// liveFrame is a grey picture whose left half is object 1.
+func liveFrame(t *testing.T, sequence uint64, width, height int) (*segdv1.MaskFrame, []byte) {
+	t.Helper()
+	bits := make([]uint8, width*height)
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	for i := range bits {
+		img.Pix[i] = 100
+		if i%width < width/2 {
+			bits[i] = 1
+		}
+	}
+	var picture bytes.Buffer
+	if err := jpeg.Encode(&picture, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return &segdv1.MaskFrame{Camera: "gate", Sequence: sequence, PtsNs: int64(sequence) * int64(100*time.Millisecond),
+		Width: int32(width), Height: int32(height),
+		Objects: []*segdv1.Object{{Id: 1, State: segdv1.State_STATE_VISIBLE, Counts: mask.Encode(bits, width, height).String()}}}, picture.Bytes()
+}
+
+// saved runs frames through what --save and --masks start, and returns what they
+// said and how they ended.
+func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
+	t.Helper()
+	var out, errs clitest.Output
+	savers, err := openSavers(cli.Streams{Out: &out, Err: &errs}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range frames {
+		m, picture := liveFrame(t, uint64(i), 64, 48)
+		for _, s := range savers {
+			s.offer(livePicture{masks: m, picture: picture})
+		}
+	}
+	for _, s := range savers {
+		if e := s.close(); e != nil {
+			err = e
+		}
+	}
+	return errs.String(), err
+}
+
+// fullDisk makes a file that has room for nothing: another /dev/full, for a link to
+// that one would lead out of its folder.
+func fullDisk(t *testing.T, path string) {
+	t.Helper()
+	const majorMemory, minorFull = 1, 7
+	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, majorMemory<<8|minorFull); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The folder's disk is full for two of six frames: one line when that begins, one
+// when it ends, and neither the others nor the count suffer.
+func TestSaveFullDisk(t *testing.T) {
+	for name, flags := range map[string]func(dir string) watchFlags{
+		"pictures": func(dir string) watchFlags { return watchFlags{save: dir} },
+		"masks":    func(dir string) watchFlags { return watchFlags{masks: dir} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, n := range []int{2, 3} {
+				fullDisk(t, filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
+			}
+			said, err := saved(t, flags(dir), 6)
+			lines := strings.Split(strings.TrimSpace(said), "\n")
+			if len(lines) != 2 || !strings.Contains(lines[0], "frame 2 is not saved") || !strings.Contains(lines[0], "no space left on device") ||
+				!strings.Contains(lines[1], "saved again from frame 4 on, 2 were not") {
+				t.Errorf("it said:\n%s", said)
+			}
+			if err == nil || !strings.Contains(err.Error(), "4 frames saved, 2 not, 0 left out") {
+				t.Errorf("it ended with %v", err)
+			}
+			for n, want := range []bool{true, true, false, false, true, true} {
+				_, err := os.Stat(filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
+				if (err == nil) != want {
+					t.Errorf("frame %d: %v; want there = %v", n, err, want)
+				}
+			}
+		})
+	}
+}
+
+// Whatever is checked before: a name leads to no other folder.
+func TestSaveOutside(t *testing.T) {
+	dir := t.TempDir()
+	for name, f := range map[string]watchFlags{"masks": {masks: filepath.Join(dir, "in")}, "pictures": {save: filepath.Join(dir, "in")}} {
+		t.Run(name, func(t *testing.T) {
+			var errs clitest.Output
+			savers, err := openSavers(cli.Streams{Err: &errs}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, picture := liveFrame(t, 1, 64, 48)
+			m.Camera = "../outside"
+			savers[0].offer(livePicture{masks: m, picture: picture})
+			if err := savers[0].close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
+				t.Errorf("it ended with %v and said %s", err, errs.String())
+			}
+			if list := filesIn(t, dir); len(list) != 0 {
+				t.Errorf("written: %q", list)
+			}
+		})
+	}
+}
+
+func TestSaveVideoFullDisk(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.mp4")
+	if err := os.Symlink("/dev/full", file); err != nil {
+		t.Fatal(err)
+	}
+	said, err := saved(t, watchFlags{save: file}, 60)
+	if strings.Count(said, "\n") != 1 || !strings.Contains(said, "No space left on device") {
+		t.Errorf("it said:\n%s", said)
+	}
+	if err == nil || !strings.Contains(err.Error(), "frames saved") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A disk that takes nothing costs what the queue has no room for, and holds nobody up.
+func TestSaveSlowDisk(t *testing.T) {
+	const frames = 3 * saveQueue
+	var errs clitest.Output
+	release := make(chan struct{})
+	s := newSaver("slow", saveQueue, func(livePicture) error { <-release; return nil },
+		func(line string) { fmt.Fprintln(&errs, line) }, nil)
+	for i := range frames {
+		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
+	}
+	close(release)
+	err := s.close()
+	// One may be in hand beside those in the queue.
+	if s.saved < saveQueue || s.saved > saveQueue+1 || s.saved+s.dropped != frames {
+		t.Errorf("%d saved, %d left out of %d with a queue of %d", s.saved, s.dropped, frames, saveQueue)
+	}
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d left out", s.dropped)) {
+		t.Errorf("it ended with %v", err)
+	}
+	if said := errs.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "slower than the stream") {
+		t.Errorf("it said:\n%s", said)
+	}
+}
+
+// Large pictures wait in fewer frames: for two of these there is room, and again once they are written.
+func TestSaveLargePictures(t *testing.T) {
+	release, large := make(chan struct{}), make([]byte, saveBytes/2)
+	written := make(chan uint64, 4)
+	s := newSaver("large", clipQueue, func(p livePicture) error {
+		<-release
+		written <- p.masks.Sequence
+		return nil
+	}, func(string) {}, nil)
+	offer := func(sequence uint64, picture []byte) {
+		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: sequence}, picture: picture})
+	}
+	for seq := range uint64(4) {
+		offer(seq, large)
+	}
+	if s.dropped != 2 {
+		t.Errorf("%d of 4 are left out; want 2", s.dropped)
+	}
+	close(release)
+	for seq := range uint64(2) {
+		if got := waitfor.Next(t, "a frame", written); got != seq {
+			t.Errorf("frame %d is written; want %d", got, seq)
+		}
+	}
+	waitfor.True(t, "room", func() bool { return s.waiting.Load() == 0 })
+	offer(4, large)
+	if err := s.close(); s.saved != 3 || s.dropped != 2 || err == nil {
+		t.Errorf("%d saved, %d left out, %v", s.saved, s.dropped, err)
+	}
+}
+
+// The video has every frame at its time, the object's half bluer than the other.
+func TestSaveVideo(t *testing.T) {
+	const frames = 30
+	file := filepath.Join(t.TempDir(), "a.mp4")
+	said, err := saved(t, watchFlags{save: file}, frames)
+	if said != "" || err != nil {
+		t.Fatalf("it said %q and ended with %v", said, err)
+	}
+	in, err := codec.OpenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if w, h := in.Size(); w != 64 || h != 48 {
+		t.Errorf("it is %d×%d, want 64×48", w, h)
+	}
+	bgr := make([]byte, 3*64*48)
+	for i := range frames {
+		p, err := in.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Duration(i) * 100 * time.Millisecond; time.Duration(p.PTS) != want {
+			t.Errorf("frame %d is shown at %v; want %v", i, time.Duration(p.PTS), want)
+		}
+		if err := p.BGR(bgr); err != nil {
+			t.Fatal(err)
+		}
+		at := func(x int) color.RGBA { i := 3 * (24*64 + x); return color.RGBA{bgr[i+2], bgr[i+1], bgr[i], 255} }
+		if in, out := at(16), at(48); in.B < in.R+60 || out.B > out.R+20 {
+			t.Errorf("frame %d is %v inside the mask and %v outside", i, in, out)
+		}
+	}
+	if _, err := in.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after %d frames: %v, want the end", frames, err)
+	}
+}
+
+// What is saved of a frame are the objects of people, in sight, under numbers that a mask holds.
+func TestSavedAreThoseOfPeople(t *testing.T) {
+	m := &segdv1.MaskFrame{Sequence: 7, Width: 64, Height: 48, Objects: []*segdv1.Object{
+		{Id: 1, Label: "door", Area: 5, Counts: "x"}, {Id: 2, Label: "gone"},
+		{Id: 256, Label: "person", Area: 9, Automatic: true, Class: "person"},
+		{Id: 257, Label: "Ada", Area: 9, Class: "person", Counts: "y"}, {Id: 70000, Label: "Eve", Area: 9, Class: "person"},
+	}}
+	var got []string
+	for _, o := range peoples(m).GetObjects() {
+		got = append(got, fmt.Sprint(o.GetId(), o.GetLabel(), o.GetCounts()))
+	}
+	if want := []string{"1doorx", "3Aday", "4Eve"}; !slices.Equal(got, want) {
+		t.Errorf("saved %q; want %q", got, want)
+	}
+	if m.Objects[3].Id != 257 {
+		t.Error("the frame itself was changed")
+	}
+}
