@@ -29,7 +29,7 @@ const (
 // objects that a detector found; people may correct these, but not by a mask.
 const MaxID = 255
 
-// MaxFollowed is how many objects a camera follows at once, whoever marked them: the tracker's labels
+// MaxFollowed is how many objects a camera follows at once, by people and by detectors: the tracker's labels
 // are bytes.
 const MaxFollowed = 255
 

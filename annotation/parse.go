@@ -25,7 +25,7 @@ func Parse(r io.Reader) (*Annotation, error) {
 }
 
 // ParseFor is Parse for a camera whose frames have that size; 0×0 when it is not known.
-// Whoever sends data is not trusted: a mask of another size or kind is refused by its
+// Data of clients is not trusted: a mask of another size or kind is refused by its
 // header, before there is memory for its pixels, and JSON by counting what it holds.
 func ParseFor(data []byte, width, height int) (*Annotation, error) {
 	if len(data) > maxBytes {

@@ -299,7 +299,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// refuser lets nobody in for a number of times.
+// refuser lets no client in for a number of times.
 type refuser struct{ left, tried atomic.Int32 }
 
 func (r *refuser) Check(server.ClientAuthentication) bool {

@@ -58,7 +58,7 @@ type Config struct {
 	// DrainTimeout bounds how long Close waits for the server; 0 is 5 s.
 	DrainTimeout time.Duration
 	// Panicked and Refused hear of requests that were answered so, from any goroutine;
-	// nil is nobody.
+	// nil is no listener.
 	Panicked func()
 	Refused  func(Refusal)
 	// Logger hears of the connection and of the server's warnings; nil discards.
@@ -311,7 +311,7 @@ func (b *Bus) start(ctx context.Context) error {
 }
 
 // confirm asks the server now and then whether all has arrived, or notes why there
-// is none: nats.go calls nobody when it breaks off in the middle of a greeting, as
+// is none: nats.go calls no handler when it breaks off in the middle of a greeting, as
 // one does that misses our certificate.
 func (b *Bus) confirm(ctx context.Context) {
 	tick := time.NewTicker(confirmEvery)

@@ -18,7 +18,7 @@ const (
 	maxCameraValue = 1 << 20
 	// maxCameraBytes bounds all of them.
 	maxCameraBytes = 32 << 20
-	// maxCameraValues is how many are read; more than a fleet keeps, so that somebody hears of the others.
+	// maxCameraValues is how many are read; more than a fleet keeps, so that an operator hears of the others.
 	maxCameraValues = 16384
 	// countEvery is how often those who follow them look whether some are gone.
 	countEvery = 30 * time.Second
@@ -178,7 +178,7 @@ func (b *Bus) watchKept(ctx context.Context, changed func()) {
 			}
 		case <-forgotten:
 			changed()
-		case <-count.C: // somebody who was not heard may have removed some
+		case <-count.C: // another segd, not heard, may have removed some
 			if st, err := kv.Status(ctx); err == nil && st.Values() != values {
 				values = st.Values()
 				changed()

@@ -127,7 +127,7 @@ func TestCamerasChange(t *testing.T) {
 }
 
 // A reload is asked of the site, not of a camera, also after cameras have gone, and of who has no
-// configuration to read nobody hears.
+// configuration to read no subscriber gets.
 func TestReload(t *testing.T) {
 	b := open(t, Config{Site: "here"})
 	var wrong atomic.Bool

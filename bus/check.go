@@ -12,7 +12,7 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-// Whoever may publish on a NATS server can publish anything. These bound what a
+// A client that may publish on a NATS server can publish anything. These bound what a
 // message makes a subscriber allocate.
 const (
 	maxSide        = 8192           // pixels, as of the pictures that segd decodes
@@ -37,7 +37,7 @@ var limits = wirelimit.Limits{
 	"segd.v1.Status.lines":                  maxParts,
 }
 
-// check returns what of m segd would not send, so that nobody who reads messages need
+// check returns what of m segd would not send, so that no reader of messages need
 // think of it: names that are no token of a subject (and may be part of a path), sizes
 // and objects out of bounds, a mask that does not cover its picture. Text for people
 // may still hold any character. The objects of a MaskFrame are for leaveOut.

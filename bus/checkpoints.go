@@ -65,7 +65,7 @@ type Checkpoints struct {
 
 // keptCamera is what there is to know of a camera's checkpoints.
 type keptCamera struct {
-	turn   *semaphore.Weighted // held by whoever reads or writes them, or what follows
+	turn   *semaphore.Weighted // held while they, or what follows, are read or written
 	newest uint64              // the generation that was kept last
 	known  bool                // newest is
 }
@@ -82,7 +82,7 @@ func (b *Bus) Checkpoints() *Checkpoints {
 // errNoStore says that nothing has been kept yet.
 var errNoStore = errors.New("nothing is kept")
 
-// inTurn does something with the store while nobody else reads or writes a camera's checkpoints. If there is no store it
+// inTurn does something with the store while no one else reads or writes a camera's checkpoints. If there is no store it
 // is made, or there is nothing to do. what is in the error.
 func (c *Checkpoints) inTurn(ctx context.Context, what, camera string, make bool, do func(*keptCamera, jetstream.ObjectStore) error) error {
 	c.mu.Lock()
@@ -159,7 +159,7 @@ func (c *Checkpoints) tidy(ctx context.Context) error {
 	at := c.clearAt
 	due := !at.IsZero() && !time.Now().Before(at)
 	if due {
-		c.clearAt = time.Time{} // nobody else does meanwhile
+		c.clearAt = time.Time{} // no other goroutine does meanwhile
 	}
 	c.mu.Unlock()
 	if !due {
@@ -191,7 +191,7 @@ func (c *Checkpoints) clearSoon() {
 	}
 }
 
-// clear removes what writes have left that never ended, and what somebody else has put there that is no object;
+// clear removes what writes have left that never ended, and what another client has put there that is no object;
 // again says that there is more that may be such.
 func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
 	objects, err := c.objects(ctx)
@@ -218,13 +218,13 @@ func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
 			}
 			last, err := stream.GetLastMsgForSubject(ctx, subject)
 			if err != nil || time.Since(last.Time) < c.unfinished {
-				again = true // it is gone, or somebody writes it
+				again = true // it is gone, or another client writes it
 				continue
 			}
 			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return false, err
 			}
-			// What it named as its parts is found to be nobody's the next time.
+			// What it named as its parts is found to belong to no checkpoint the next time.
 			again = again || strings.HasPrefix(subject, metaSubject(c.bus.cfg.Site, ""))
 		}
 	}
@@ -336,7 +336,7 @@ func (c *Checkpoints) chunks(ctx context.Context, nuid string) (uint64, error) {
 	return info.State.Subjects[subject], nil
 }
 
-// info tells of an object. Whoever may write to the store can have it say anything: what no checkpoint's says is
+// info tells of an object. A client that may write to the store can have it say anything: what no checkpoint's says is
 // jetstream.ErrBadObjectMeta.
 func (c *Checkpoints) info(ctx context.Context, store jetstream.ObjectStore, name string, opts ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
 	info, err := store.GetInfo(ctx, name, opts...)
@@ -372,7 +372,7 @@ func shortObject(camera string) string { return camera + shortSuffix }
 func (c *Checkpoints) generationsOf(ctx context.Context, store jetstream.ObjectStore, camera string) (all []uint64, err error) {
 	for k := range uint64(generations) {
 		info, err := c.info(ctx, store, object(camera, k))
-		// What somebody else has put there is as old as can be.
+		// What another client has put there is as old as can be.
 		generation := k
 		switch {
 		case errors.Is(err, jetstream.ErrObjectNotFound):
@@ -666,7 +666,7 @@ func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
 	return slices.Compact(cameras), nil
 }
 
-// withoutJetStream says what an error means that nobody answers.
+// withoutJetStream says what an error means where no server answers.
 func withoutJetStream(err error) error {
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return fmt.Errorf("the NATS server has no JetStream: %w", err)

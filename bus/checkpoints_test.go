@@ -224,7 +224,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
-// metaOf is an object's information, as somebody might write it.
+// metaOf is an object's information, as another client might write it.
 func metaOf(name, nuid string, size uint64, chunks uint32, data []byte) jetstream.ObjectInfo {
 	return jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{generationKey: "4"}},
@@ -232,7 +232,7 @@ func metaOf(name, nuid string, size uint64, chunks uint32, data []byte) jetstrea
 	}
 }
 
-// tell publishes what somebody who may write to the store does there.
+// tell publishes what a client that may write to the store does there.
 func tell(t *testing.T, b *Bus, subject string, content any) {
 	t.Helper()
 	data, ok := content.([]byte)
@@ -247,7 +247,7 @@ func tell(t *testing.T, b *Bus, subject string, content any) {
 	}
 }
 
-// What somebody writes where a checkpoint's information is costs that checkpoint and no other, and the next one
+// What another client writes where a checkpoint's information is costs that checkpoint and no other, and the next one
 // replaces it.
 func TestJunkAsCheckpoint(t *testing.T) {
 	if testing.Short() {
@@ -316,7 +316,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 	}
 }
 
-// What somebody writes into the store that is no object at all is passed over, and removed once it is as old as what
+// What another client writes into the store that is no object at all is passed over, and removed once it is as old as what
 // an unfinished write has left.
 func TestJunkInStore(t *testing.T) {
 	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
@@ -328,7 +328,7 @@ func TestJunkInStore(t *testing.T) {
 	for _, subject := range junk {
 		tell(t, b, subject, []byte("mqtt"))
 	}
-	for _, all := range []string{base + ".C.>", base + ".M.*", "$O.*.C.>"} { // nobody is to take them for a wildcard
+	for _, all := range []string{base + ".C.>", base + ".M.*", "$O.*.C.>"} { // none is to be taken for a wildcard
 		if err := b.conn.Publish(all, []byte("mqtt")); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ const (
 var ErrTaken = errors.New("bus: camera taken")
 
 // claim is what a segd says of its cameras to those of its site, as JSON on
-// segd.v1.<site>.claim. Whoever has one of them too answers with its own.
+// segd.v1.<site>.claim. A segd that has one of them too answers with its own.
 type claim struct {
 	Instance string   `json:"instance"` // of one run of a segd
 	Host     string   `json:"host"`
@@ -45,7 +45,7 @@ type claim struct {
 // and waits for objections: those that publish it object, and of those that want it at
 // the same moment the one with the least name. Each subscribes before it asks, so of two
 // at least the later hears the other, and both then judge alike. A claim has to be
-// spoken for: that of a dead segd, or of one's own earlier connection, keeps nobody out.
+// spoken for: that of a dead segd, or of one's own earlier connection, keeps no segd out.
 type claims struct {
 	conn    *nats.Conn
 	log     *slog.Logger
@@ -107,7 +107,7 @@ func (c *claims) run(ctx context.Context) {
 }
 
 // take claims cameras instead of those it has, or returns an ErrTaken that names whose
-// they are. Without a connection there is nobody to ask; those that have them too are
+// they are. Without a connection there is no segd to ask; those that have them too are
 // noticed once there is one.
 func (c *claims) take(cameras []string) error {
 	if err := c.subscribe(); err != nil {
@@ -145,7 +145,7 @@ func (c *claims) take(cameras []string) error {
 	return nil
 }
 
-// ask says what we want until claimTime is over or somebody objects.
+// ask says what we want until claimTime is over or another segd objects.
 func (c *claims) ask() {
 	for range 2 {
 		c.say()
@@ -197,7 +197,7 @@ func (c *claims) send(msg *nats.Msg) {
 func (c *claims) hear(msg *nats.Msg) {
 	var theirs claim
 	if json.Unmarshal(msg.Data, &theirs) != nil || theirs.Instance == "" {
-		return // nobody's that we know
+		return // of no segd that is known
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -253,7 +253,7 @@ func forward(t *testing.T, from, to int) (stop, cut func()) {
 	return stop, func() { lossy.Store(true) }
 }
 
-// What is no claim, or nobody's of ours, changes nothing.
+// What is no claim, or of a camera that is not here, changes nothing.
 func TestStrangeClaims(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 3 s: waits for what must not come")

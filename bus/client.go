@@ -334,7 +334,7 @@ func cameras(ctx context.Context, nc *nats.Conn) (list []Served) {
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
-		if err != nil { // the time is up, or nobody is there
+		if err != nil { // the time is up, or no segd answers
 			break
 		}
 		var info micro.Info

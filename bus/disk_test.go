@@ -331,7 +331,7 @@ func TestFullDiskElsewhere(t *testing.T) {
 }
 
 // A stream that is there is given the subject that events go to when it did not store
-// them, and keeps the rest; one with subjects of somebody's own is left alone.
+// them, and keeps the rest; one with other subjects is left alone.
 func TestStreamGetsStoreSubject(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})

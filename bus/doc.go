@@ -20,7 +20,7 @@
 // configured, or connects to one elsewhere, which may come and go or refuse us: the
 // connection is made again for ever. Masks and status meanwhile wait in a bounded
 // buffer, events in a bounded queue until JetStream has acknowledged them. What does
-// not fit is an error to whoever published it and is counted, as is what may have been
+// not fit is an error to its publisher and is counted, as is what may have been
 // lost with a connection: see Stats. Any goroutine may call any method of a Bus;
 // publishing waits for no subscriber. Close hands over what was published, waits
 // for the commands in hand and joins every goroutine.

@@ -55,7 +55,7 @@ func marshal(dst []byte, m proto.Message, json bool) ([]byte, error) {
 // Unmarshal decodes a message of the given Content-Type into m. An empty
 // contentType means protobuf. Fields m does not know, of a newer segd, are kept
 // (protobuf) or ignored (JSON). Errors wrap ErrMessage. Where single objects of a MaskFrame are
-// at fault the error wraps ErrObjects too, and m is the frame without them: whoever wants the others
+// at fault the error wraps ErrObjects too, and m is the frame without them: a caller who wants the others
 // goes on with it.
 //
 // data may be anything, from anybody. What m then holds is such as segd sends: site and

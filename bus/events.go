@@ -171,7 +171,7 @@ func (e *events) again() {
 	e.look()
 }
 
-// hurried tells whether somebody called again since the last time.
+// hurried tells whether there was another call since the last time.
 func (e *events) hurried() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -53,7 +53,7 @@ func closeNow(t *testing.T, b *Bus) {
 	}
 }
 
-// natsServer starts a server as somebody else would run it. port may be
+// natsServer starts a server as other people run it. port may be
 // server.RANDOM_PORT.
 func natsServer(t *testing.T, opts server.Options) (stop func()) {
 	t.Helper()
@@ -77,7 +77,7 @@ func natsServer(t *testing.T, opts server.Options) (stop func()) {
 	return stop
 }
 
-// freePort returns a port of the loopback interface that nobody uses now.
+// freePort returns a port of the loopback interface that is free now.
 func freePort(t *testing.T) int {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(freeport.Addr(t))

@@ -279,7 +279,7 @@ func TestUnansweredMasks(t *testing.T) {
 }
 
 // The configured limits reach a stream that is there; those that are not
-// configured are left to whoever runs the server.
+// configured are left to the server's operator.
 func TestRetention(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})

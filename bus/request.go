@@ -193,7 +193,7 @@ func (t Target) request(ctx context.Context, kind Kind, payload []byte) (*nats.M
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, fmt.Errorf("bus: %s %s: %d bytes, the server takes %d: %w", kind, t.Camera, len(payload), nc.MaxPayload(), err)
 	case errors.Is(err, context.DeadlineExceeded) && !site:
-		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
+		// There is a subscriber, with a wildcard perhaps, but no segd.
 		return nil, fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, t.Camera, t.Site, err, served(context.WithoutCancel(ctx), nc))
 	case err != nil:
 		return nil, fmt.Errorf("bus: %s %s: %w", kind, t.Camera, err)

@@ -54,7 +54,7 @@ func TestEventsFitFor7Days(t *testing.T) {
 	}
 }
 
-// The limits that an earlier segd gave the stream are replaced, those that somebody else gave it are not.
+// The limits that an earlier segd gave the stream are replaced, those that an operator gave it are not.
 func TestEarlierRetention(t *testing.T) {
 	for _, tt := range []struct {
 		name                string

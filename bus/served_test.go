@@ -49,7 +49,7 @@ func publishStatuses(t *testing.T, b *Bus, cameras []string) {
 	t.Cleanup(func() { close(ended); <-done })
 }
 
-// Who watches what no segd serves is told so, and which cameras there are; nobody else is.
+// Who watches what no segd serves is told so, and which cameras there are; no other watcher is.
 func TestUnserved(t *testing.T) {
 	port, empty := freePort(t), freePort(t)
 	natsServer(t, server.Options{Port: empty})

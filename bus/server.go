@@ -151,7 +151,7 @@ func (e *embedded) limitConsumers(users int) error {
 		MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxAckPending: -1, // the server's
 		MaxConsumers: maxConsumers + users,
 	}}
-	if own.JetStreamEnabled() { // nobody has another account
+	if own.JetStreamEnabled() { // no user has another account
 		return own.UpdateJetStreamLimits(limits)
 	}
 	return own.EnableJetStream(limits, nil)

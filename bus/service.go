@@ -45,7 +45,7 @@ const (
 	serviceDescription = "segd: live masks of annotated objects"
 )
 
-// ErrUnknownCamera is in the chain of the error about a camera nobody serves. A
+// ErrUnknownCamera is in the chain of the error about a camera that no segd serves. A
 // handler may return it too.
 var ErrUnknownCamera = errors.New("bus: unknown camera")
 
@@ -390,7 +390,7 @@ func (s *service) addEndpoint(m micro.Service, name, subject, camera string, e e
 func (s *service) serve(ctx context.Context, camera string, req micro.Request, e endpoint) error {
 	if !isRequest(req.Reply(), req.Headers()) {
 		s.cfg.Refused(NoRequest)
-		return nil // wherever an answer would go, nobody waits for it there
+		return nil // no client waits where an answer would go
 	}
 	if !s.take() {
 		return fail(req, &codedError{codeShutDown, errStopping})

@@ -89,7 +89,7 @@ func reasonOf(err error) Reason {
 }
 
 // inFlight counts what was sent and what of it the server is known to have, per
-// kind: a connection that breaks takes the rest along, and NATS tells nobody.
+// kind: a connection that breaks takes the rest along, and NATS does not tell.
 type inFlight struct{ sent, confirmed [len(lossKinds)]atomic.Uint64 }
 
 func (f *inFlight) add(kind Kind) { f.sent[slices.Index(lossKinds[:], kind)].Add(1) }

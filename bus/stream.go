@@ -103,7 +103,7 @@ func withStoreSubject(s jetstream.StreamConfig, subject string) jetstream.Stream
 }
 
 // createStreams makes the streams that are missing. One that is there keeps its
-// limits, which whoever runs the server may have changed, but for those the
+// limits, which the server's operator may have changed, but for those the
 // configuration names. apart tells whether that of events takes them by
 // storeSubject.
 func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) (apart bool, err error) {
@@ -236,7 +236,7 @@ func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 			return there, err
 		}
 	}
-	// One that an earlier segd made, or somebody by hand, has the event's subject only.
+	// One that an earlier segd made, or an operator by hand, has the event's subject only.
 	// It serves as it is if it cannot be changed.
 	if want.SubjectTransform != nil && changed.SubjectTransform == nil && slices.Equal(changed.Subjects, want.Subjects[:1]) {
 		better := withStoreSubject(changed, want.Subjects[0])

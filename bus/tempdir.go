@@ -28,7 +28,7 @@ func newTempDir() (*tempDir, error) {
 		}
 		lock, err := lockDir(path)
 		if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) {
-			continue // somebody who starts now took it for left over
+			continue // a segd that starts now took it for left over
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.Remove(path))

@@ -68,12 +68,12 @@ type serviceImport struct {
 	response server.ServiceRespType
 }
 
-// streamImports are the subjects that the account of whoever is not an admin imports: of every site, since
+// streamImports are the subjects that the account of those who are not admins imports: of every site, since
 // "segd watch CAMERA" asks for a camera wherever it is.
 var streamImports = []string{prefix + ".*.*." + string(KindMask), prefix + ".*.*." + string(KindEvent), prefix + ".*.*." + string(KindStatus)}
 
 // serviceImports are what u may ask for at site. Of a stream these look at it, read one message, and take
-// the next ones of u's own consumer: whoever could make a consumer could have it deliver, and whoever is not
+// the next ones of u's own consumer: a user who could make a consumer could have it deliver, and one who is not
 // in an account of its own could have answers sent, where they pass for something else.
 func (u User) serviceImports(site string) []serviceImport {
 	// Without the first the server answers all of $JS.API itself, that the account has no JetStream.
@@ -141,7 +141,7 @@ func addUsers(opts *server.Options, site string, users []User) error {
 }
 
 // isRequest tells whether a message is one, by its headers and the subject of its
-// answer. Without one nobody waits for an answer: the server itself sends such messages, to where a
+// answer. Without one no client waits for an answer: the server itself sends such messages, to where a
 // reader of a stream has it. So it does stored messages and its own answers; nor must an answer
 // of ours pass for a message of segd's or be a request to JetStream.
 func isRequest(reply string, headers map[string][]string) bool {

@@ -159,7 +159,7 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 		}
 	}
 
-	// Whatever subject somebody subscribes to, it hears what its role may.
+	// Whatever subject a user subscribes to, it gets what its role may.
 	hears := map[Role]*nats.Subscription{}
 	for _, role := range everybody {
 		nc := login(t, as(role))
@@ -491,8 +491,8 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	}
 }
 
-// NATS does not hold against a user's permissions where an answer goes. Whoever is in an account of its own has answers,
-// stored messages and its consumer's acknowledgements sent to subjects of its own account: to nobody.
+// NATS does not hold against a user's permissions where an answer goes. A user in an account of its own has answers,
+// stored messages and its consumer's acknowledgements sent to subjects of its own account, where no one listens.
 func TestAnswersElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 5 s: servers in which each role tries everything")
@@ -595,7 +595,7 @@ func testAnswersElsewhere(t *testing.T, b *Bus, as func(Role) string, role, othe
 	}
 }
 
-// A message that nobody waits for an answer to, or whose answer would pass for a message of segd's, is no command: the
+// A message without a reply subject, or whose answer would pass for a message of segd's, is no command: the
 // server sends such ones to wherever a reader of a stream in segd's account has them sent.
 func TestNoRequests(t *testing.T) {
 	var refused, changed atomic.Int32

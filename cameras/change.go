@@ -133,7 +133,7 @@ func names(cameras []config.Camera) []string {
 	return all
 }
 
-// apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
+// apply makes the change. The parts of the host know cameras that come before they begin, and those that
 // go until they have ended; the others notice nothing.
 func (m *Manager[C]) apply(ctx context.Context, c *change[C]) error {
 	m.known.Store(c.known)

@@ -43,7 +43,7 @@ func (s *still) SetZones(_ context.Context, l zones.Layout) (zones.Layout, error
 // testHost makes cameras that show nothing, and notes what it is told.
 type testHost struct {
 	openErr  error
-	claimErr func(names []string) error // nil: nobody objects
+	claimErr func(names []string) error // nil: no segd objects
 	unable   string                     // a camera that cannot be built, though everything about it can be tried
 
 	mu      sync.Mutex

@@ -48,7 +48,7 @@ type Build struct {
 
 // Host is the process that the cameras run in. Its methods are called one after another.
 type Host[C Camera] interface {
-	// Open opens what cameras of a configuration need and nobody needed before. undo gives that back.
+	// Open opens what cameras of a configuration need and did not need before. undo gives that back.
 	Open(next *config.Config) (undo func(), err error)
 	// Check tells why a camera cannot be built, as far as that can be told without building it.
 	Check(Build) error
@@ -85,7 +85,7 @@ type Manager[C Camera] struct {
 	set    *set.Set[C]
 
 	current atomic.Pointer[config.Config] // what runs, in a fleet on any box; only apply sets it
-	known   atomic.Pointer[known]         // whoever has the turn sets it
+	known   atomic.Pointer[known]         // set in the turn only
 
 	turn  *semaphore.Weighted // held by who changes what is above, or uses what follows
 	over  bool                // nothing is changed any more
@@ -96,7 +96,7 @@ type Manager[C Camera] struct {
 	tokens map[string]uint64 // of the leases that the cameras were built with
 }
 
-// New returns a Manager of no cameras. Whoever changes them waits until Start has returned.
+// New returns a Manager of no cameras. Changes wait until Start has returned.
 func New[C Camera](cfg Config[C]) *Manager[C] {
 	m := &Manager[C]{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set.New[C](), turn: semaphore.NewWeighted(1)}
 	m.current.Store(&config.Config{})
@@ -129,7 +129,7 @@ func (m *Manager[C]) takeTurn(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the change in hand and refuses all others. Whoever calls it has ended the Set.
+// Close waits for the change in hand and refuses all others. The Set has ended by then.
 func (m *Manager[C]) Close() {
 	_ = m.turn.Acquire(context.Background(), 1) // which cannot fail
 	m.over = true
@@ -217,7 +217,7 @@ func (m *Manager[C]) follow(ctx context.Context) {
 	}
 	for _, name := range before.names() {
 		if next.added[name] == nil && !next.declared(name) {
-			m.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
+			m.forget(ctx, name) // another box may have removed it before this one kept its last
 		}
 	}
 }

@@ -540,7 +540,7 @@ func TestTry(t *testing.T) {
 	if err != nil || tried.Width != 96 || tried.Height != 64 || len(tried.BGR) != 3*96*64 {
 		t.Errorf("%+v, %v", tried, err)
 	}
-	// Where objects are hidden, nobody knows whether there is one in it.
+	// Where objects are hidden, it is not known whether there is one in it.
 	settings := *r.current.Load()
 	settings.Privacy = config.Privacy{Fill: []string{"person"}, Show: config.ShowNobody}
 	r.current.Store(&settings)

@@ -244,7 +244,7 @@ func (m *Manager[C]) change(ctx context.Context, name string, want *storedCamera
 	return nil
 }
 
-// keep has the store hold what want says of a camera, whether or not somebody still waits for that.
+// keep has the store hold what want says of a camera, also where the client does not wait any more.
 func (m *Manager[C]) keep(ctx context.Context, name string, want *storedCamera) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -331,7 +331,7 @@ func (c *storedCamera) merge(patch map[string]any) error {
 	return nil
 }
 
-// unhidden is the url that somebody means who sends given: listed, if that is how it is shown.
+// unhidden is the url that a client means by given: listed, if that is how it is shown.
 func unhidden(given, listed string) string {
 	if listed != "" && given == redact.URL(listed) {
 		return listed

@@ -24,7 +24,7 @@ type stored struct {
 	Sealed  []byte `json:"sealed"` // a storedCamera
 }
 
-// storedCamera has the name of its camera, so that nobody passes one off as another.
+// storedCamera has the name of its camera, so that none can be passed off as another.
 type storedCamera struct {
 	Name   string         `json:"name"`
 	Paused bool           `json:"paused"`

@@ -123,7 +123,7 @@ func tryRefusal(ctx context.Context, err error) error {
 	}
 }
 
-// userOf is who a URL names, nil: nobody.
+// userOf is the user in a URL; nil: none.
 func userOf(text string) *url.Userinfo {
 	u, err := url.Parse(text)
 	if err != nil {

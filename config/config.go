@@ -523,7 +523,7 @@ type Detect struct {
 	// Keep is how long one of them may be out of sight, 1s or more; then it is forgotten. Default "30s".
 	Keep string `yaml:"keep"`
 	// Reidentify is how much something new has to look like an object that was lost to be that again, of
-	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for somebody
+	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for someone
 	// else, and the fewer are known again; 1: none. Default 0.65.
 	Reidentify float64 `yaml:"reidentify"`
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by

@@ -92,7 +92,7 @@ func TestFaultsHideSecrets(t *testing.T) {
 	}
 }
 
-// Every field shows under its YAML name, and whoever adds one that sounds like a
+// Every field shows under its YAML name, and one that sounds like a
 // secret has to say whether it is.
 func TestEveryFieldIsPublicOrSecret(t *testing.T) {
 	sounds := regexp.MustCompile(`(?i)token|secret|password|credential|key|seed|jwt`)

@@ -333,7 +333,7 @@ func (d *decoder) hidden(path string, cam Camera, p Privacy) {
 	}
 }
 
-// ignore checks the polygons that nobody looks at.
+// ignore checks the polygons that are filled with black.
 func (d *decoder) ignore(path string, cam Camera) {
 	if n := len(cam.Ignore); n > zones.MaxZones {
 		d.bad(path, "%d; accepted: at most %d", n, zones.MaxZones)
@@ -663,7 +663,7 @@ func (d *decoder) natsUsers(users []NATSUser) {
 		}
 		d.secret(path+".password", u.Password)
 		if u.NKey != "" && !publicKey.MatchString(u.NKey) {
-			// It may be the seed, which nobody is to see.
+			// It may be the seed, which must stay secret.
 			d.bad(path+".nkey", "not a public key; accepted: U and 55 of A-Z, 2-7, as nk -inkey FILE -pubout prints it")
 		}
 		d.oneOf(path+".role", u.Role, "subscriber", "operator", "admin")

@@ -71,7 +71,7 @@ func (m *Member) candidates(wants map[string]string, without string) []candidate
 	return boxes
 }
 
-// claim takes the cameras that nobody holds and that are this box's turn to take. Of very many it looks at some only,
+// claim takes the cameras that no box holds and that are this box's turn to take. Of very many it looks at some only,
 // in no order, and then does other things for a while.
 func (m *Member) claim(now instant) {
 	m.claimPlan(now)
@@ -170,7 +170,7 @@ func (m *Member) write(camera string, r record, l lease, done func(revision uint
 		defer m.mu.Unlock()
 		delete(m.pending, camera)
 		if err != nil {
-			m.refresh(cameraKey + camera) // somebody was first, or it is done and was not confirmed
+			m.refresh(cameraKey + camera) // another box was first, or it is done and was not confirmed
 			return
 		}
 		done(next)
@@ -278,7 +278,7 @@ func (m *Member) serve() ([]*nats.Subscription, error) {
 			text = err.Error()
 		}
 		if msg.Reply != "" {
-			_ = msg.Respond([]byte(text)) // whoever asked asks again
+			_ = msg.Respond([]byte(text)) // the box that asked asks again
 		}
 	})
 	if err != nil {
@@ -333,7 +333,7 @@ func (m *Member) drain() {
 	}
 }
 
-// claimPlan takes the lease of the plan if nobody has it and this box is the first of those that may.
+// claimPlan takes the lease of the plan if no box has it and this box is the first of those that may.
 func (m *Member) claimPlan(now instant) {
 	if m.planning || m.view.holder(m.view.plan) != nil || now < m.settled || m.ending {
 		return
@@ -385,14 +385,14 @@ func (m *Member) evenOut(now instant) {
 		switch to := at[m.view.leases[camera].To]; {
 		case to != nil: // as if it had it already
 			to.load += f.rate
-		case now-f.since < 3*m.cfg.Timing.TTL: // later nobody can take it
+		case now-f.since < 3*m.cfg.Timing.TTL: // later no box can take it
 			return
 		}
 	}
 	cameras := make([]placed, 0, len(m.view.leases))
 	for camera, l := range m.view.leases {
 		b := m.view.holder(l)
-		if b == nil || m.view.orders[l.Box] != (order{}) || l.Why == WhyMove { // where somebody wants it
+		if b == nil || m.view.orders[l.Box] != (order{}) || l.Why == WhyMove { // where an operator wants it
 			continue
 		}
 		if g, ok := m.moving[camera]; ok { // as if it had been moved already

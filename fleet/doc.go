@@ -9,7 +9,7 @@
 // One key-value bucket has two keys for each box, and one for each camera and each order of an operator.
 // Every change is a compare-and-set on the key's revision, so the server decides between
 // two who want the same thing. The revision at which a camera's lease was taken is its
-// fencing token: it is greater than those of all who held the camera before. Whoever
+// fencing token: it is greater than those of all who held the camera before. A subscriber that
 // consumes what is published and keeps to the highest token sees one box.
 //
 // A box that runs says so several times a second by a heartbeat, and renews a key of its own
@@ -26,7 +26,7 @@
 // Once none of its heartbeats has come back for TTL/4 it sends them for itself alone, and renews nothing: else one that
 // reaches others, and is not reached, would keep what it may not publish.
 //
-// So it has stopped before others may take over, by its own monotonic clock; nobody
+// So it has stopped before others may take over, by its own monotonic clock; no box
 // compares clocks. The heartbeats let it go on while a cluster of NATS servers elects a
 // leader, during which nothing can be renewed, and nothing taken from it either. See
 // tenure and silence for why that is safe, and TestModel, which tries all interleavings.
@@ -35,7 +35,7 @@
 //
 // There is no leader who assigns cameras. Each box ranks the boxes that may run a camera
 // by rendezvous hashing, weighted by their free capacity and bounded by how full they are,
-// and takes a camera that nobody holds after a time that grows with its own rank: the
+// and takes a camera that no box holds after a time that grows with its own rank: the
 // first takes it at once, and if it does not (it does not know the camera, it has just
 // died) the second does soon. That boxes see loads a little differently costs time, never
 // a camera that two run. One box, that which holds the lease of the plan, evens out what

@@ -76,7 +76,7 @@ type Runner interface {
 
 // Meter is told what happens. It must not block.
 type Meter interface {
-	// Taken is a camera that was taken, and for how long nobody held it that this box knows
+	// Taken is a camera that was taken, and for how long no box held it that this one knows
 	// of.
 	Taken(why Why, free time.Duration)
 	// Given is one that was given away.
@@ -108,7 +108,7 @@ type Config struct {
 	Capacity func() float64
 	Rate     func(camera string) float64
 	Runner   Runner
-	Meter    Meter        // nil: nobody counts
+	Meter    Meter        // nil: nothing is counted
 	Logger   *slog.Logger // nil discards
 }
 
@@ -183,7 +183,7 @@ type beat struct {
 
 // leaving is where a camera is to go.
 type leaving struct {
-	to           string // empty: to whoever takes it
+	to           string // empty: to any box
 	why          Why
 	asked, ready bool // that box was asked to make ready, and has or will not
 }

@@ -299,7 +299,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// kill ends the box as SIGKILL would: nobody is told.
+// kill ends the box as SIGKILL would: without a message.
 func (b *testBox) kill() {
 	b.conn.Close()
 	b.end()
@@ -433,7 +433,7 @@ func TestLapse(t *testing.T) {
 	before := a.valid()
 	proxy.Freeze(true)
 	until(t, "nothing is published", func() bool { return len(a.valid()) == 0 })
-	proxy.Thaw() // there is nobody who would have taken them
+	proxy.Thaw() // there is no box that would have taken them
 	until(t, "all is published", func() bool { return len(a.valid()) == 4 })
 	if after := a.valid(); !maps.Equal(before, after) {
 		t.Errorf("tokens %v, and %v after a lapse", before, after)
@@ -508,7 +508,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// A camera that somebody has moved stays where it was moved to, however uneven that makes the boxes.
+// A camera that was moved by request stays where it was moved to, however uneven that makes the boxes.
 func TestMovedStays(t *testing.T) {
 	s := startNATS(t)
 	const n = 8
@@ -531,7 +531,7 @@ func TestMovedStays(t *testing.T) {
 	}
 }
 
-// What one box cannot run another does; what nobody is told of ends.
+// What one box cannot run another does; what no box is told of ends.
 func TestMisfits(t *testing.T) {
 	s := startNATS(t)
 	const n = 8
@@ -888,7 +888,7 @@ func TestManyCameras(t *testing.T) {
 	}
 }
 
-// A renewal that no heartbeat tells of, as of a box that nobody reaches any more, is found while it is silent, and not
+// A renewal that no heartbeat tells of, as of a box that is not reached any more, is found while it is silent, and not
 // when its session is to be ended: that would cost another TTL.
 func TestLastRenewal(t *testing.T) {
 	s := startNATS(t)

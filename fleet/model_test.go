@@ -61,7 +61,7 @@ type world struct {
 		asked                            int8 // when the renewal that is under way was sent; noTick: there is none
 		wants                            int8 // the revision that the key is to have had for that
 		result                           int8 // 0: it is not carried out yet; -1: refused
-		lost                             bool // nobody hears of it any more
+		lost                             bool // no box hears of it any more
 	}
 	b struct {
 		echo, since, known int8
@@ -321,7 +321,7 @@ func explore(f flaw) (states int, ends bool, trace []string) {
 	return len(all), ends, nil
 }
 
-// Whoever's session was ended publishes nothing, so that others may; and each part of the protocol is needed for that.
+// A box whose session was ended publishes nothing, so that others may; and each part of the protocol is needed for that.
 func TestModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 40 s: every state of the protocol's model")

@@ -122,7 +122,7 @@ func ranked(camera string, rate, mean float64, boxes []candidate) []candidate {
 	return list
 }
 
-// patience is when a box takes cameras that nobody holds.
+// patience is when a box takes cameras that no box holds.
 type patience struct {
 	settle time.Duration // for how long a box that has joined takes none
 	delay  time.Duration // by how much later than the box before it a box takes one

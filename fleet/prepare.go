@@ -26,7 +26,7 @@ func (m *Member) servePrepare() (*nats.Subscription, error) {
 				text = short(err.Error())
 			}
 			if msg.Reply != "" {
-				_ = msg.Respond([]byte(text)) // whoever asked goes on without it
+				_ = msg.Respond([]byte(text)) // the box that asked goes on without it
 			}
 		})
 	})
@@ -68,7 +68,7 @@ func (m *Member) giveAway() {
 	m.mu.Lock()
 	m.ending = true
 	if m.mayAct(m.now()) {
-		m.tell() // so that nobody gives this box any
+		m.tell() // so that this box is given none
 	}
 	m.mu.Unlock()
 	end := time.After(leavingTime)

@@ -24,7 +24,7 @@ type Box struct {
 	Over bool `json:"over,omitempty"`
 	// Leaving says that the box is about to end, and takes nothing more.
 	Leaving bool `json:"leaving,omitempty"`
-	// By is who ended it, if that was somebody else.
+	// By is who ended it, if that was another box.
 	By string `json:"by,omitempty"`
 	// Life is the revision at which the key that the session renews began.
 	Life uint64 `json:"life,omitempty"`
@@ -50,12 +50,12 @@ type life struct {
 
 // record is what is known of the lease of a camera, or of the plan.
 type record struct {
-	// Box and Session hold it; empty: nobody does.
+	// Box and Session hold it; empty: none does.
 	Box     string `json:"box,omitempty"`
 	Session string `json:"session,omitempty"`
 	// Token is the fencing token; 0: the revision of this very record.
 	Token uint64 `json:"token,omitempty"`
-	// To is for whom it is meant, while nobody holds it.
+	// To is for whom it is meant, while no box holds it.
 	To string `json:"to,omitempty"`
 	// From held it before, and Why it changed.
 	From string `json:"from,omitempty"`
@@ -69,12 +69,12 @@ type Why string
 
 // The reasons.
 const (
-	WhyNew       Why = "new"       // nobody ran it
+	WhyNew       Why = "new"       // no box ran it
 	WhyDied      Why = "died"      // the box that ran it fell silent
 	WhyLeft      Why = "left"      // the box that ran it ended
 	WhyDrain     Why = "drain"     // the box that ran it is drained
 	WhyRebalance Why = "rebalance" // the box that ran it has less room
-	WhyMove      Why = "move"      // somebody asked for it
+	WhyMove      Why = "move"      // an operator asked for it
 	WhyMisfit    Why = "misfit"    // the box that ran it does not know it any more, or lacks a label
 )
 

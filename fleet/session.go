@@ -48,7 +48,7 @@ func (m *Member) beat(now instant) {
 	if connected { // else it would wait, and be as old as that when it arrives
 		_ = m.cfg.Conn.Publish(subject, heartbeat{session, n, revision}.text())
 	}
-	if m.cfg.Conn.Stats().Reconnects != connection { // nobody knows by which it goes
+	if m.cfg.Conn.Stats().Reconnects != connection { // it is not known by which it goes
 		m.self.beats[n%uint64(len(m.self.beats))].connection = math.MaxUint64
 	}
 }
@@ -119,7 +119,7 @@ func (m *Member) unsubscribe() {
 func (m *Member) hear(box string, text []byte) {
 	h, ok := parseHeartbeat(text)
 	if !ok {
-		return // nobody's that we know
+		return // of no box that is known
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *Member) hear(box string, text []byte) {
 	}
 }
 
-// echo takes in a heartbeat of this box's name, and tells whether it is its own. It needs mu, since nobody may look
+// echo takes in a heartbeat of this box's name, and tells whether it is its own. It needs mu, since no one may look
 // at what others were heard to say until it is known whether that was all.
 func (m *Member) echo(session string, n uint64, now instant) bool {
 	m.right.Lock()
@@ -308,7 +308,7 @@ func (m *Member) tell() {
 }
 
 // disputed finds out why the key that this box renews is another than was thought: a renewal that was not confirmed
-// has come through after all, or somebody has ended the session.
+// has come through after all, or another box has ended the session.
 func (m *Member) disputed(ctx context.Context, session string) {
 	l, revision, err := m.store.life(ctx, m.cfg.Box)
 	if err != nil {
@@ -457,7 +457,7 @@ func (m *Member) leave() {
 	for {
 		m.mu.Lock()
 		now := m.now()
-		m.beat(now) // so that nobody takes what still runs
+		m.beat(now) // so that no box takes what still runs
 		left := len(m.running) + len(m.pending)
 		if left == 0 {
 			for camera := range m.mine() {

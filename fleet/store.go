@@ -131,7 +131,7 @@ func (s *store) life(ctx context.Context, box string) (life, uint64, error) {
 	}
 	l, err := decode[life](c.value)
 	if err != nil {
-		l = life{Over: true} // nobody's that we know
+		l = life{Over: true} // of no box that is known
 	}
 	return l, c.revision, nil
 }

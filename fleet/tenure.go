@@ -27,7 +27,7 @@ type tenure struct {
 	heard    instant // when that was sent which is known to have arrived
 	renewed  instant // when the newest renewal was sent that was confirmed
 	lapsed   instant // a renewal that was sent since is needed
-	ended    bool    // somebody has ended the session
+	ended    bool    // another box has ended the session
 }
 
 // begin is a session whose key was made at revision, by what was sent then.
@@ -80,7 +80,7 @@ func (s *silence) sign(now instant) { s.since = max(s.since, now) }
 
 // over tells whether the session may be ended, by who has had a heartbeat of its own come
 // back that was sent at echo. Until that moment it would have heard the other's: one that
-// was stopped itself, or hears nothing, ends nobody.
+// was stopped itself, or hears nothing, ends no session.
 func (s *silence) over(echo instant, ttl time.Duration) bool { return echo >= s.since+ttl }
 
 // hearing is what a box knows of what it hears.

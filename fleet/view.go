@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lease is what is known of a key that somebody holds.
+// lease is what is known of a key that is held.
 type lease struct {
 	record
 	revision uint64

@@ -45,7 +45,7 @@ func TestAhead(t *testing.T) {
 		}
 	})
 	first := <-frames
-	if first.Seq == 0 { // which was there before somebody wanted it
+	if first.Seq == 0 { // which was there before it was asked for
 		t.Error("the first frame is the source's first; want one after it")
 	}
 	for i := range clipFrames {
@@ -59,7 +59,7 @@ func TestAhead(t *testing.T) {
 	running.Wait()
 }
 
-// One that nobody waits for any more ends, and one that cannot be reached says so to who does.
+// One that is not waited for any more ends, and one that cannot be reached says so to who does.
 func TestAheadEnds(t *testing.T) {
 	if _, err := OpenAhead(Config{URL: "nosuch:"}); !errors.Is(err, ErrConfig) {
 		t.Error(err)

@@ -96,7 +96,7 @@ func clip(t testing.TB, cfg codec.EncoderConfig) *demo.Clip {
 func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
 	t.Helper()
 	if cfg.Addr == "" {
-		cfg.Addr = freeport.Addr(t) // nobody else's when it is closed
+		cfg.Addr = freeport.Addr(t) // free again when it is closed
 	}
 	s, err := demo.NewServer(c, cfg)
 	if err != nil {

@@ -30,7 +30,7 @@
 // is found within two seconds, whatever was wrong; but one that refuses the password
 // is asked again after minutes only, more each time and once at a time, for cameras
 // lock accounts. None is followed to another server (see redirects). [First] tries
-// once and says what is wrong in words meant for whoever typed the URL.
+// once and says what is wrong in words meant for the user who typed the URL.
 //
 // Cameras get much wrong that gortsplib takes literally. rtspTalk sees what is said on a
 // connection before it does: only what a session description says of video is read, the user

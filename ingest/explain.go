@@ -46,7 +46,7 @@ var (
 	ErrClosed = errors.New("connection closed by the camera")
 )
 
-// explain puts err into words for whoever typed the URL, which is in them with
+// explain puts err into words for the user who typed the URL, which is in them with
 // its secrets hidden.
 func (s *Source) explain(err error) error {
 	if s.url.Kind == cameraurl.V4L2 {

@@ -35,7 +35,7 @@ func (c Clock) String() string {
 
 // Frame is one decoded picture. Its fields are read only once it is handed out.
 //
-// It is reference counted: whoever keeps it beyond the call that showed it calls
+// It is reference counted: a caller that keeps it beyond the call that showed it calls
 // Retain, and each owner calls Release once. After the last Release Pix belongs
 // to another frame.
 type Frame struct {

@@ -43,7 +43,7 @@ func (s *Source) newWebClient(heard *atomic.Bool) *webClient {
 			DialContext: heardBy(dialTCP, heard), DialTLSContext: heardBy(s.dialTLS, heard),
 			ResponseHeaderTimeout: s.cfg.StallTimeout, DisableCompression: true,
 		},
-		// A camera has no business sending segd to somebody else.
+		// A camera has no business sending segd to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What nobody is to look at is in no frame, nor in what is kept of one, and the rest is as it was.
+// What is ignored is in no frame, nor in what is kept of one, and the rest is as it was.
 func TestIgnored(t *testing.T) {
 	left := func(bgr []byte, width, height int) {
 		for y := range height {

@@ -7,7 +7,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 )
 
-// Kept is a frame's picture as somebody keeps it for later: as the decoder made it, which is
+// Kept is a frame's picture as it is kept for later: as the decoder made it, which is
 // half of BGR24 in YUV 4:2:0, or the frame's Pix where no decoder did. It outlives the frame
 // and its source. It is reference counted as a Frame is.
 type Kept struct {

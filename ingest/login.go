@@ -23,7 +23,7 @@ import (
 // password that the camera refuses is not told again; one that it has accepted is, where the
 // camera wants another nonce.
 type login struct {
-	user *url.Userinfo // nil: nobody
+	user *url.Userinfo // nil: none
 
 	asked     bool
 	challenge *digest.Challenge // nil of Basic

@@ -270,7 +270,7 @@ func TestHTTPLogin(t *testing.T) {
 	}
 }
 
-// The user is told nobody who does not ask, and not by a way that nobody knows.
+// The user is sent to no camera that does not ask, and not by an unknown scheme.
 func TestLoginOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	c := serveOdd(t, &oddCamera{})

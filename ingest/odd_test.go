@@ -16,7 +16,7 @@ import (
 )
 
 // oddCamera is an RTSP server that gets wrong what gortsplib's does not: it plays its
-// pictures again and again to whoever asks.
+// pictures again and again to each client.
 type oddCamera struct {
 	t        testing.TB
 	listener net.Listener

@@ -21,7 +21,7 @@ const maxRedirects = 3
 // redirects looks after where an RTSP camera sends segd. gortsplib takes the password
 // along wherever that is, so it is let go within the camera only: by its own scheme
 // and host, whose port may be another. No other host is dialled at all: without the
-// password it would be of no use, and whoever means that one can write its URL.
+// password it would be of no use, and a user who means that one can write its URL.
 type redirects struct {
 	followed int
 	refused  error

@@ -14,7 +14,7 @@ import (
 )
 
 // A camera that sends segd to another host gives it neither the password nor a
-// connection: whoever wants that one writes its URL.
+// connection: a user who wants that one writes its URL.
 func TestRedirect(t *testing.T) {
 	basic := &gortsplib.Server{AuthMethods: []auth.VerifyMethod{auth.VerifyMethodBasic}}
 	for _, tc := range []struct{ name, host, scheme string }{{"another host", "127.0.0.2", "rtsp"}, {"another scheme", "127.0.0.1", "rtsps"}} {

@@ -63,7 +63,7 @@ func TestRefusedOnce(t *testing.T) {
 	}
 }
 
-// A camera that wants authentication of a kind nobody knows is none to be asked all the
+// A camera that wants authentication of an unknown kind is none to be asked all the
 // time either.
 func TestRefusedByUnknownAuthentication(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ const maxDescribed = 32
 
 // onlyVideo returns a session description with what is needed of it and no more: its video
 // tracks, and where they are controlled. gortsplib reads all of a description or nothing, and
-// cameras describe sound, metadata and what else they send in ways that nobody can read. A
+// cameras describe sound, metadata and what else they send in ways that cannot be parsed. A
 // video track or payload type that cannot be read is left out too, unless there is no other.
 // The error is an ErrNoVideo that names what there is; sdp is returned with it as it was.
 func onlyVideo(sdp []byte) ([]byte, error) {

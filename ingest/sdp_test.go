@@ -7,7 +7,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 )
 
-// Tracks that nobody can read, beside video that can be.
+// Tracks that cannot be parsed, beside video that can be.
 var brokenTracks = map[string]string{
 	"bad rtpmap":            "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 opus/x/y/z\r\na=control:trackID=1\r\n",
 	"no clock rate":         "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 MPEG4-GENERIC\r\na=control:trackID=1\r\n",
@@ -32,7 +32,7 @@ var brokenTracks = map[string]string{
 	"back channel":          "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 PCMA\r\na=sendonly\r\n",
 }
 
-// A track that nobody can read, before or after the video, costs no video, which is asked
+// A track that cannot be parsed, before or after the video, costs no video, which is asked
 // for by its own control.
 func TestBrokenTracks(t *testing.T) {
 	for name, track := range brokenTracks {

@@ -56,7 +56,7 @@ type Config struct {
 	// Deinterlace says which pictures are deinterlaced: "auto" (the default), those that their stream calls interlaced; "on",
 	// all; or "off", none. Each of these comes with the next one.
 	Deinterlace string
-	// Ignore fills what nobody is to look at in a picture, tight rows of BGR, before anybody has it; nil: nothing. Several
+	// Ignore fills parts of a picture, tight rows of BGR, before it is handed on; nil: none. Several
 	// goroutines may call it.
 	Ignore func(bgr []byte, width, height int)
 	// FPS is the images a second of a directory, 0 = 25, and how often a second a
@@ -95,7 +95,7 @@ type Observer struct {
 	Down func(err error)
 	// Retry: an attempt to reach the source failed with err, and the next one follows
 	// after a pause. After Down, the first time too. Not called for whip: and stored
-	// sources, which nobody dials.
+	// sources, which are not dialled.
 	Retry func(err error, pause time.Duration)
 	// Missed: n access units or images gave no frame.
 	Missed func(why Miss, n int)
@@ -148,7 +148,7 @@ const (
 	// The wait before a redial. A camera that is back shows pictures within two seconds, the
 	// wait for its key frame included. An attempt costs a handful of packets.
 	defaultMinBackoff, defaultMaxBackoff = 500 * time.Millisecond, time.Second
-	// The same after the camera has refused user and password, or nobody at all: many lock an
+	// The same after the camera has refused user and password, or any client: many lock an
 	// account after five wrong passwords.
 	defaultMinRefused, defaultMaxRefused = time.Minute, 15 * time.Minute
 	defaultDirFPS                        = 25

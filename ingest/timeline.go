@@ -30,7 +30,7 @@ const (
 	// maxDisorder is how far a camera's frame may lie before its predecessor, or ahead
 	// of what the time of its arrival allows, and still be taken for disorder. H.264 and
 	// H.265 reorder over 16 pictures at most, of which a camera sends 16 a second or
-	// more; what is shorter harms nobody, as it does not add up.
+	// more; what is shorter does no harm, as it does not add up.
 	maxDisorder = time.Second
 
 	// few is how many frame times a step of a file may be long: some pictures may be

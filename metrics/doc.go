@@ -2,7 +2,7 @@
 //
 // In go single observations, such as a latency or a solve, and what is read at every scrape: how a camera does
 // (Camera.Watch), and how the bus, MQTT and other parts of segd do. Out comes, through the registry New was given, the
-// text that /metrics serves. The package knows Prometheus and nothing of segd; whoever observes
+// text that /metrics serves. The package knows Prometheus and nothing of segd; the caller that observes
 // translates. Nothing is global. Any goroutine may call anything.
 //
 // docs/metrics.md lists them all, besides the Go runtime's and the process's. A

@@ -70,7 +70,7 @@ func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
 	return f
 }
 
-// Taken counts a camera that this box has taken, and for how long nobody had it.
+// Taken counts a camera that this box has taken, and for how long no box had it.
 func (f *FleetMeter) Taken(reason string, free time.Duration) {
 	f.taken.WithLabelValues(reason).Inc()
 	f.free.Observe(free.Seconds())

@@ -42,7 +42,7 @@ const (
 )
 
 // latencyBuckets, in seconds, are close together where live video is judged:
-// one frame at 25 fps takes 40 ms, and beyond 2.5 s nobody calls it live.
+// one frame at 25 fps takes 40 ms, and beyond 2.5 s it is not live any more.
 var latencyBuckets = []float64{.005, .01, .02, .03, .04, .06, .08, .1, .15, .2, .3, .4, .6, .8, 1, 1.5, 2.5}
 
 // stageBuckets, in seconds, begin lower, since a stage is a part of a frame's

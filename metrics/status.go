@@ -49,7 +49,7 @@ type Status struct {
 	Damaged                               uint64 // frames of which the decoder had to invent a part
 	Unseen                                uint64 // published frames that the page had no time for
 	Reconnects, Restarts, PublishFailures uint64 // of the source, of the stages, of the bus
-	Automatic                             int    // objects that were marked by the detector and that nobody keeps
+	Automatic                             int    // objects that were marked by the detector and are not kept
 	Objects                               []Object
 	Zones                                 []Zone
 	Lines                                 []Line

@@ -5,7 +5,7 @@
 // each frame. Out come a new table and what there is to be told of the change. A [Table] does not change, so that any
 // goroutine may read one while the next is being made.
 //
-// An object is in the table from the frame on that it is marked in, until somebody removes it, its track ends or
+// An object is in the table from the frame on that it is marked in, until a user removes it, its track ends or
 // nothing is left to follow it by. An object whose track is lost is dormant: the tracker does not follow it, but it is
 // in the table, and continues under its id when the track is known again.
 package objects

@@ -150,7 +150,7 @@ func (e Keep) edit(c *change) {
 	})
 }
 
-// Disown makes all objects people's, without tracks: nobody knows whose they are.
+// Disown makes all objects people's, without tracks: it is not known whose they are.
 type Disown struct{}
 
 func (e Disown) edit(c *change) {

@@ -338,7 +338,7 @@ func TestRenameCheck(t *testing.T) {
 	}
 }
 
-// Whoever marks what has lost its mask again within a second is told so, however much else there is to tell of.
+// A user who marks what has lost its mask again within a second is told so, however much else there is to tell of.
 func TestNotFollowedIsNotLimited(t *testing.T) {
 	first, then := frame(0, seen(1)), frame(1, hidden(1))
 	first.May = func(bool) bool { return false }

@@ -77,7 +77,7 @@ func (o *Object) stay(now lasting) { o.settled, o.turning = now, now }
 // Away tells whether it is lost, and not only for a moment.
 func (o *Object) Away() bool { return o.State == tracker.Lost && o.settled.state == tracker.Lost }
 
-// confirmed tells whether a thing that nobody marked is one: of those that a detector began, some have a mask in a frame or two
+// confirmed tells whether what was not marked by hand is real: of those that a detector began, some have a mask in a frame or two
 // only.
 func (o *Object) confirmed(now time.Duration) bool {
 	return !o.Automatic() || o.VisibleFrames >= confirmFrames && now-o.first >= confirmAfter

@@ -15,7 +15,7 @@ import (
 )
 
 // An annotation of any of the next thousand frames is used on its frame, however long
-// that takes; whoever sent it is told at once when it takes longer than they wait.
+// that takes; the client is told at once when it takes longer than they wait.
 func TestAnnotateAhead(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -82,7 +82,7 @@ func (s slowed) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 	})
 }
 
-// A camera that gets slower while somebody waits.
+// A camera that gets slower while a client waits.
 func TestAnnotateAheadOfSlowedCamera(t *testing.T) {
 	live(t, func(b *bench) {
 		open := b.cfg.Open

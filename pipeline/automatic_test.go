@@ -92,7 +92,7 @@ func one(t *testing.T, m *segdv1.MaskFrame) *segdv1.Object {
 	return m.Objects[0]
 }
 
-// Two frames after the square is detected it has a mask, and nobody marked it.
+// Two frames after the square is detected it has a mask, and was not marked by hand.
 func TestAutomatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
@@ -344,7 +344,7 @@ func TestRemoveAutomatic(t *testing.T) {
 	})
 }
 
-// Whoever corrects an automatic object by strokes has it as their own. Its name stays when it is marked
+// A user who corrects an automatic object by strokes has it as their own. Its name stays when it is marked
 // again.
 func TestCorrectAutomatic(t *testing.T) {
 	f := &finder{}

@@ -46,15 +46,15 @@ type Config struct {
 	Detect      Detect
 
 	Publisher Publisher
-	Viewer    Viewer // nil: nobody looks
-	Meter     Meter  // nil: nobody counts
+	Viewer    Viewer // nil: no viewers
+	Meter     Meter  // nil: nothing is counted
 	Cores     Cores  // nil: there is one for every stage
 
 	// Annotation is queued before the first frame, if it has no picture; the objects of
 	// one that has are looked for in the frames by what they look like there. nil: none.
 	Annotation *annotation.Annotation
 	// AnnotationFits: the frame that an Annotation without picture is put on is known to be
-	// the one it was made on. Else an event says that nobody knows.
+	// the one it was made on. Else an event says that it is not known.
 	AnnotationFits bool
 
 	// Privacy is what pictures do not show that the Viewer gets, and who asks for one; Every is set from Detect.
@@ -91,17 +91,17 @@ type Camera struct {
 	ran    atomic.Bool
 	newest newest
 
-	// turn is held by whoever uses stages: its stepper and the objects it knows. A
+	// turn is held while stages is used: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
 	turn     chan struct{}
 	stages   *stages // nil while there are none
 	zones    zoneWatch
-	marker   *marking.Marker // whoever has the turn uses it
+	marker   *marking.Marker // used in the turn only
 	previews chan struct{}
 
 	lookFaults lookFaults
 
-	// Of whoever has the turn: what the tracker knew besides the pictures, lately, nil for nothing; and how many
+	// Used in the turn only: what the tracker knew besides the pictures, lately, nil for nothing; and how many
 	// stages in a row have failed soon after they learnt the objects again.
 	known      *tracker.Snapshot
 	failures   int
@@ -110,7 +110,7 @@ type Camera struct {
 
 	epoch          atomic.Uint64
 	keeper         *keeper.Keeper
-	captured       time.Time // the last time; this and the next two are of whoever has the turn
+	captured       time.Time // the last time; this and the next two are used in the turn only
 	capturedWhole  time.Time
 	wholeIn        time.Duration // after that
 	configuredHash []byte        // of Config.Annotation; nil without
@@ -183,7 +183,7 @@ func New(cfg Config) (*Camera, error) {
 	return c, nil
 }
 
-// Check tells what New would, of a camera that nobody hears of.
+// Check tells what New would, without a log.
 func (cfg Config) Check() error {
 	cfg.Viewer, cfg.Logger = nil, nil
 	_, err := New(cfg)

@@ -224,7 +224,7 @@ func (c *counted) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 	})
 }
 
-// check releases the last reference of every frame; a frame that somebody still
+// check releases the last reference of every frame; a frame that a caller still
 // holds keeps its pixels.
 func (c *counted) check(t *testing.T) {
 	t.Helper()
@@ -835,7 +835,7 @@ func TestAnnotate(t *testing.T) {
 			t.Errorf("annotating frame 40: %v, %v", out, err)
 		}
 
-		// One that somebody took back is not applied.
+		// One that was taken back is not applied.
 		short, stop := context.WithCancel(ctx)
 		time.AfterFunc(time.Second, stop)
 		if _, err := c.Annotate(short, annotate(ptr(1000), 0)); !errors.Is(err, context.Canceled) {

@@ -95,7 +95,7 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 	return events
 }
 
-// command does edits that somebody asks for, and returns the object as it is then.
+// command does edits that a client asks for, and returns the object as it is then.
 func (c *Camera) command(s *stages, id uint32, edits ...objects.Edit) *segdv1.Object {
 	c.emit(time.Now(), c.edit(c.newest.sequence(), edits...)...)
 	c.remember(false)

@@ -11,10 +11,10 @@
 // a frame waits for the slowest stage once, never in a queue. Features are computed of
 // the newest frame there is when the one before is being tracked, and a core is free for
 // it (Config.Cores): what was computed is never dropped for a newer frame. A frame that
-// somebody annotated is pinned: it is never replaced, the newer one is dropped
+// a client annotated is pinned: it is never replaced, the newer one is dropped
 // instead.
 //
-// Which objects there are, what they are called and whose they are says one table (package objects). Whoever has the
+// Which objects there are, what they are called and whose they are says one table (package objects). The holder of the
 // camera's turn edits it: the stage that tracks, and commands between two frames. For each frame that stage decides what
 // the detections lead to (package marking), steps the tracker, applies both to the table and makes a report, from which
 // masks, events, zones, metrics and checkpoints are told. Lists and the status read the table.

@@ -115,7 +115,7 @@ func (c *Camera) tell() {
 		if n.first {
 			picture = privacy.NewPicture(n.picture.Pix, n.cover, &hidden)
 		}
-		// Nobody else has this field before the event is queued itself.
+		// No other goroutine has this field before the event is queued itself.
 		path, made, removed := "", 0, 0
 		err := guard.Call(func() error {
 			path, made, removed = c.cfg.Viewer.Thumbnail(n.masks, picture, n.event.ObjectId)

@@ -13,7 +13,7 @@ import (
 	"github.com/segd/segd/objects"
 )
 
-// What was seen on a frame happened when that frame was taken, however long it took to find out; what somebody asks
+// What was seen on a frame happened when that frame was taken, however long it took to find out; what a client asks
 // for, and what the camera does, happens when it happens.
 func TestEventTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

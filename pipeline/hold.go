@@ -10,7 +10,7 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// HoldFor is how long a frame is held for somebody who does not ask again.
+// HoldFor is how long a frame is held for a client that does not ask again.
 const HoldFor = 5 * time.Minute
 
 // maxHolds bounds the holds of a camera's frames, those of one frame by several
@@ -23,7 +23,7 @@ type hold struct {
 	holder string
 }
 
-// Hold keeps the frame with that sequence number for somebody who is going to
+// Hold keeps the frame with that sequence number for a client that is going to
 // annotate it, and returns until when. Asking again, by the same holder, gives it
 // more time; failing stages lose it. It waits as Clear does. Errors wrap
 // annotation.ErrFrame when the frame is not kept, api.ErrBusy when too many are held,

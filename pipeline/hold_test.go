@@ -11,7 +11,7 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// A frame is held while somebody draws, and marked when all others of its time are
+// A frame is held while a user draws, and marked when all others of its time are
 // gone. Two may hold the same; who goes away without a word holds it no longer than
 // HoldFor.
 func TestHold(t *testing.T) {

@@ -44,7 +44,7 @@ func TestLease(t *testing.T) {
 		}
 		lease.lost.Store(false)
 		time.Sleep(time.Second)
-		stop() // from here on nobody writes what is read
+		stop() // from here on nothing is written that is read
 		last := b.rec.masks[len(b.rec.masks)-1]
 		if len(b.rec.masks) < masks+5 || len(last.Objects) != 1 || last.Objects[0].State != segdv1.State_STATE_VISIBLE {
 			t.Errorf("%d masks, %v, after the lease is valid again", len(b.rec.masks)-masks, last.Objects)

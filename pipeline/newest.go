@@ -23,7 +23,7 @@ const (
 )
 
 // newest is what the camera has published last: the masks of some frames, the
-// picture of the newest one, and the objects. Only whoever has the camera's turn changes it.
+// picture of the newest one, and the objects. It is changed in the camera's turn only.
 type newest struct {
 	mu      sync.Mutex
 	picture *ingest.Frame  // one reference; nil before the first and after the end

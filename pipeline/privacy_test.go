@@ -66,7 +66,7 @@ func (b *bench) keepMarked(label string) {
 	b.cfg.Annotation.Objects[0].Label = label
 }
 
-// Nobody sees a person who is to be hidden, from the first picture to the last, whatever the detector does.
+// No viewer sees a person who is to be hidden, from the first picture to the last, whatever the detector does.
 func TestPrivacy(t *testing.T) {
 	for _, tt := range []struct {
 		name                      string

@@ -13,7 +13,7 @@ const (
 	EventsAtOnce    = 60
 )
 
-// ration is how many events of objects may be told. Whoever has the camera's turn uses it.
+// ration is how many events of objects may be told. It is used in the camera's turn only.
 type ration struct {
 	limiter *rate.Limiter
 	now     time.Time // stream time

@@ -63,7 +63,7 @@ func (b *bench) readers(t *testing.T, c *Camera, store *shelf, meter *watcher) (
 	return all, owners
 }
 
-// Whoever is asked for the camera's objects says the same, whatever became of them: what they are called, whose they are
+// All answers about the camera's objects are the same, whatever became of them: what they are called, whose they are
 // and whether they are in sight.
 func TestReadersAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -164,7 +164,7 @@ func (s *stages) conclude(r *report) {
 	}
 	c.newest.keep(r.item, r.table)
 	c.remember(r.marked)
-	r.events = append(r.events, c.resolve(r)...) // whoever is told that it was accepted finds its objects
+	r.events = append(r.events, c.resolve(r)...) // a client that is told that it was accepted finds its objects
 	r.events = append(r.events, c.heed(told, r.seq)...)
 	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
 }

@@ -41,7 +41,7 @@ func (c *Camera) restore(ctx context.Context) {
 		return
 	}
 	for _, data := range kept {
-		c.turn <- struct{}{} // whoever sets zones may be there already
+		c.turn <- struct{}{} // a client that sets zones may be there already
 		err := guard.Call(func() error { return c.restoreFrom(data, short, time.Now()) })
 		<-c.turn
 		if err != nil {
@@ -125,7 +125,7 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	if c.known = cp.Tracker; stale {
 		c.known = nil
 	}
-	// Without classes nobody would end what was marked automatically; of before there were tracks it is found anew.
+	// Without classes nothing would end what was marked automatically; of before there were tracks it is found anew.
 	if stale || cp.Tracks == nil || !c.detects() {
 		m.ForgetAutomatic(table)
 	}
@@ -188,7 +188,7 @@ func (c *Camera) unchanged(cp *checkpoint.Checkpoint) bool {
 }
 
 // restore goes on with the zones and lines of a run before, or with those of the configuration where these
-// were others then. Those that somebody has set since the start stay.
+// were others then. Those that a client has set since the start stay.
 func (z *zoneWatch) restore(c *Camera, cp *checkpoint.Checkpoint) error {
 	if cp.Zones == nil || z.set {
 		return nil

@@ -318,7 +318,7 @@ func TestRestoreAutomatic(t *testing.T) {
 	}
 }
 
-// An automatic object that is out of sight when the camera ends is known again by its looks, and nobody is told that it
+// An automatic object that is out of sight when the camera ends is known again by its looks, and no subscriber is told that it
 // is a new one.
 func TestRestoreAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -377,7 +377,7 @@ func TestRestoreResting(t *testing.T) {
 	})
 }
 
-// Without a detector nothing goes on that one began; nor does it become somebody's in a checkpoint of another version,
+// Without a detector nothing goes on that one began; nor does it become a user's in a checkpoint of another version,
 // whose numbers are not used again.
 func TestRestoreWithoutWhatMarked(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
@@ -496,7 +496,7 @@ func TestRestoreZones(t *testing.T) {
 	}
 }
 
-// Zones that somebody sets while a checkpoint is waited for stay.
+// Zones that a client sets while a checkpoint is waited for stay.
 func TestZonesSetBeforeACheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := remembering(t)

@@ -106,7 +106,7 @@ func TestSetChanges(t *testing.T) {
 	})
 }
 
-// Whoever annotates, holds or asks a camera that is removed is answered at once.
+// A client that annotates, holds or asks a camera that is removed is answered at once.
 func TestRemovedWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, other := newBench(t, "gate", 100), newBench(t, "other", 100)
@@ -144,7 +144,7 @@ func TestRemovedWhileAsked(t *testing.T) {
 	})
 }
 
-// Whoever looks at a set while it changes sees one or the other.
+// A caller that reads a set while it changes gets one or the other.
 func TestSetIsReadWhileItChanges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 4 s: a set that changes again and again")

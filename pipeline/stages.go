@@ -33,7 +33,7 @@ const scenesKept = 3
 // errStages is the cause by which failed stages stop their source.
 var errStages = errors.New("pipeline: a stage failed")
 
-// item is a frame on its way through the stages. Whoever holds it owns one
+// item is a frame on its way through the stages. Its holder owns one
 // reference to the frame, and the scene.
 type item struct {
 	frame *ingest.Frame
@@ -91,7 +91,7 @@ type stages struct {
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
 	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time), earlier: remaker{make: c.cfg.NewExtractor}, ready: make(chan struct{})}
-	defer func() { // after setStages: nobody else uses it any more
+	defer func() { // after setStages: it is not used any more
 		if s.step != nil {
 			s.step.Close()
 		}
@@ -231,8 +231,8 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		it.began[stage] = time.Now()
 		err := guard.Call(func() error { return do(it) })
 		it.ended[stage] = time.Now()
-		// Whoever waits for a core comes after this frame's next stage, and after the next frame
-		// that is computed half.
+		// This frame's next stage comes before the frames that wait for a core, and so does the next
+		// frame, if it is half computed.
 		switch {
 		case err == nil && stage == StageFeatures && s.boxes[StageTrack].Awaited():
 		case err == nil && stage == StageTrack && s.boxes[StageTrack].Unread():

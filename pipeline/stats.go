@@ -26,7 +26,7 @@ type Snapshot struct {
 	Reason string
 	Since  time.Time
 	// While down: how often the source was dialled since, and when it is again. 0 and
-	// zero for one that nobody dials.
+	// zero for one that is not dialled.
 	Attempts    uint32
 	NextAttempt time.Time
 

@@ -17,12 +17,12 @@ import (
 )
 
 // zoneWatch follows the camera's objects through its zones. It outlives the stages: an object
-// that is found again by new ones is where it was. Whoever has the camera's turn uses it.
+// that is found again by new ones is where it was. It is used in the camera's turn only.
 type zoneWatch struct {
 	watcher    *zones.Watcher
 	configured []byte                     // Config.Zones as JSON
 	objects    []zones.Object             // of the frame in hand
-	set        bool                       // by somebody, while c is there
+	set        bool                       // by a client, while c is there
 	early      map[uint32][]*segdv1.Event // by object: what happened before an event tells of it
 	untold     map[visit]bool             // entries that no event told of, so that none tells of their end
 

@@ -83,7 +83,7 @@ func TestBasePathLive(t *testing.T) {
 	}
 }
 
-// Whoever is let in at the base path is not at another one of the host, where another segd may be.
+// A client that is let in at the base path is not at another one of the host, where another segd may be.
 func TestSessionOfBasePath(t *testing.T) {
 	_, h := serve(t, Config{Token: testToken, BasePath: testBase}, "gate")
 	jar, err := cookiejar.New(nil)

@@ -74,7 +74,7 @@ func (s *Server) infos() ([]cameraInfo, *api.Adding) {
 	return list, adding
 }
 
-// infoOf is what is known of a camera; c is nil if it does not run, d if nobody declared it.
+// infoOf is what is known of a camera; c is nil if it does not run, d if it is not declared.
 func (s *Server) infoOf(name string, c *camera, d *api.Declared) cameraInfo {
 	info := cameraInfo{Name: name, layoutInfo: layoutInfo{[]zoneInfo{}, []lineInfo{}}}
 	if c != nil {
@@ -170,7 +170,7 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
 		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
 			return err
 		}
-		// As it is meant to be seen: nobody marks anything on it.
+		// As it is meant to be seen: nothing is marked on it.
 		width, height := float64(t.Width), float64(t.Height)
 		if t.PixelAspect >= 1 {
 			width *= t.PixelAspect

@@ -42,7 +42,7 @@ type Commands interface {
 	Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error)
 	// Preview returns the masks that an annotation would give.
 	Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error)
-	// Hold keeps a frame, for somebody who is going to annotate it, until the time it
+	// Hold keeps a frame, for a client that is going to annotate it, until the time it
 	// returns; asked again by the same holder, for longer.
 	Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error)
 	// LetGo ends a Hold; one that there is not is no fault.

@@ -44,7 +44,7 @@ type Config struct {
 	// nothing. At least MinTokenLength characters, and none of the other tokens.
 	ViewerToken string
 	// TrustedProxies are believed when they say, by X-Forwarded-For and
-	// X-Forwarded-Proto, whose request they pass on. None: nobody is.
+	// X-Forwarded-Proto, whose request they pass on. None: no proxy is.
 	TrustedProxies []netip.Prefix
 	// BasePath is the path below which a proxy has all this, such as /segd; it is served at / as well. Where an answer
 	// leads to is below it, as is the cookie. Package config says what it may be. Empty: none.
@@ -73,7 +73,7 @@ type Config struct {
 	Cameras Manager
 	// Fleet is that which segd is a box of. Nil: none, and requests about it are 404.
 	Fleet Fleet
-	// Alerts returns which alerts fire as JSON, as openapi.json has them. Nil: nobody knows, and that is answered 404.
+	// Alerts returns which alerts fire as JSON, as openapi.json has them. Nil: they are not known, and that is answered 404.
 	Alerts func(ctx context.Context) ([]byte, error)
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is
 	// called from several goroutines. Nil: /api/v1/config is 404.
@@ -95,7 +95,7 @@ type Config struct {
 	// WriteTimeout bounds the sending of one message to a viewer, who is
 	// disconnected when it passes. 0: DefaultWriteTimeout.
 	WriteTimeout time.Duration
-	// Panicked hears of a request that panicked, from any goroutine. Nil: nobody.
+	// Panicked hears of a request that panicked, from any goroutine. Nil: it is not told.
 	Panicked func()
 	// Logger takes what happens. Nil discards.
 	Logger *slog.Logger

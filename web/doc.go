@@ -21,7 +21,7 @@
 // that no buffer between the two can fill with old pictures.
 //
 // With ?width= and ?fps= it gets pictures of that width and no more of them a second;
-// each size is encoded once for all who wait for it, and only while somebody does.
+// each size is encoded once for all who wait for it, and only while there are any.
 //
 // Under /api/v1 programs list the cameras and what they show, annotate, follow events
 // by SSE (a client that reads too slowly loses some and is told how many), and fetch
@@ -37,6 +37,6 @@
 // asks and tells the other only as what they were let in (As), which answers by ServeHandedOn.
 //
 // Every method of Server may be called from any goroutine. Publish encodes the
-// JPEG on the caller's goroutine, and only while somebody watches the camera; Thumbnail
+// JPEG on the caller's goroutine, and only while the camera has viewers; Thumbnail
 // does likewise, for events, and the newest of each camera are kept in memory.
 package web

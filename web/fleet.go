@@ -59,7 +59,7 @@ func (s *Server) ofBox(h handler) handler {
 	}
 }
 
-// connect takes a connection of another box. Whoever comes shows in the connection that it is one.
+// connect takes a connection of another box. The peer proves in the connection that it is one.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
 	s.cfg.Fleet.Connect(w, r)
 	return nil
@@ -94,7 +94,7 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) error {
 	return done(w, s.cfg.Fleet.MoveCamera(ctx, r.PathValue("camera"), to.Box))
 }
 
-// orElsewhere has the box answer that runs the camera, if that is another one, whoever may ask this one. Changes of the
+// orElsewhere has the box answer that runs the camera, if that is another one, for those who may ask this one. Changes of the
 // camera itself are made here: each box knows all cameras.
 func (s *Server) orElsewhere(r route, here http.Handler) http.Handler {
 	of := strings.HasPrefix(r.path, cameraPath+"/") || r.path == cameraPath && r.method == http.MethodGet
@@ -122,7 +122,7 @@ func (s *Server) orElsewhere(r route, here http.Handler) http.Handler {
 	})
 }
 
-// lookMoved is how often it is looked whether a camera that somebody watches has moved.
+// lookMoved is how often it is looked whether a camera with viewers has moved.
 const lookMoved = 100 * time.Millisecond
 
 // whenMoved returns a context that ends once a camera is not run by that box any more (empty: this one, or none). Live

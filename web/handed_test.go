@@ -49,7 +49,7 @@ func TestHandedOn(t *testing.T) {
 		{"nobody", "POST", "/whip/gate", http.StatusForbidden},
 		{"", "GET", path + "/objects", http.StatusForbidden},
 	} {
-		// That of another site, which the box that was asked allowed to somebody with a token.
+		// That of another site, which the box that was asked allowed to a client with a token.
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site", "Origin", "https://example.com"}, {"Authorization", "Bearer " + testToken}} {
 			w := httptest.NewRecorder()
 			s.ServeHandedOn(w, request(tt.method, tt.path, headers...), tt.as)

@@ -22,7 +22,7 @@ type holdInfo struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// holdFrame keeps a frame for somebody who draws on it, or gives them more time.
+// holdFrame keeps a frame for a user who draws on it, or gives them more time.
 func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) error {
 	return withHold(r, func(ctx context.Context, seq uint64, holder string) error {
 		until, err := s.cfg.Commands.Hold(ctx, c.name, seq, holder)

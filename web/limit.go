@@ -62,7 +62,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 }
 
 // counted has each client have so many requests under way, whatever connections and proxies they come by, and has a
-// connection end with the answer to who is nobody, or has too many.
+// connection end with the answer to clients without a role, or with too many.
 func (s *Server) counted(next http.Handler) http.Handler {
 	unknown, known := limit.NewClients(strangers), limit.NewClients(trusted(s.cfg))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		api.WriteProblem(w, http.StatusGatewayTimeout, err.Error())
 	case r.Context().Err() != nil:
-		api.WriteProblem(w, http.StatusServiceUnavailable, "the request was cut short") // nobody may be there to read it
+		api.WriteProblem(w, http.StatusServiceUnavailable, "the request was cut short") // the client may be gone
 	default:
 		s.cfg.Logger.Error("API", "method", r.Method, "path", r.URL.Path, "error", err)
 		api.WriteProblem(w, http.StatusInternalServerError, err.Error())

@@ -31,7 +31,7 @@ func publishPage(page asset) http.HandlerFunc {
 	}
 }
 
-// publisher lets through who may publish: whoever has the token for it or the
+// publisher lets through who may publish: clients that have the token for it or the
 // server's, or the sign-in page's cookie; everybody, if no token is set at all.
 func (g *gate) publisher(next http.Handler) http.Handler {
 	return g.webrtc(next, !g.open || g.publish != nil, g.mayPublish, onlyOperator+", or the one for publishing",
@@ -57,7 +57,7 @@ func (g *gate) watcher(next http.Handler) http.Handler {
 // for it; viewers are told that they may not.
 //
 // Pages of other sites may come with a token, which they must have been given.
-// Without one they must not: the browser of somebody signed in, or on the machine
+// Without one they must not: the browser of a user who is signed in, or on the machine
 // of a segd without tokens, would let them in.
 func (g *gate) webrtc(next http.Handler, byToken bool, may func(*http.Request) (token, allowed bool), viewers, accepts string, roles ...role) http.Handler {
 	otherSites := http.NewCrossOriginProtection()

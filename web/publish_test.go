@@ -124,7 +124,7 @@ func TestPublishing(t *testing.T) {
 	}
 }
 
-// Whoever may see the cameras may watch, pages of other sites with a token only; what another box hands on is as it says.
+// Clients that may see the cameras may watch, pages of other sites with a token only; what another box hands on is as it says.
 func TestWatcher(t *testing.T) {
 	whep := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	_, open := serve(t, Config{WHEP: whep}, "north")

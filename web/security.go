@@ -49,7 +49,7 @@ func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 	})
 }
 
-// gate decides who may ask for what. With tokens, whoever has one; without, only
+// gate decides who may ask for what. With tokens, clients that have one; without, only
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
@@ -98,7 +98,7 @@ func same(given string, want [sha256.Size]byte) bool {
 	return hmac.Equal(digest[:], want[:])
 }
 
-// role is what somebody may do.
+// role is what a client may do.
 type role int
 
 const (
@@ -200,7 +200,7 @@ func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
 }
 
 // sameSite refuses what pages of other sites would change through the browser of
-// somebody signed in, or on the machine of a segd without a token. Who presents the
+// a user signed in, or on the machine of a segd without a token. Who presents the
 // token was given it. Programs other than browsers send neither of the headers that
 // tell.
 func (g *gate) sameSite(next http.Handler) http.Handler {

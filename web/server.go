@@ -38,7 +38,7 @@ type Server struct {
 	feed    *feed
 	tls     *keypair.Pair // nil: no TLS
 	handler http.Handler
-	inner   http.Handler   // without what is done before somebody is let in
+	inner   http.Handler   // without what is done before a client is let in
 	served  []string       // the patterns of what is
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer

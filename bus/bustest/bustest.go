@@ -1,5 +1,5 @@
 // Package bustest holds messages against what segd.proto promises: as subscribers do, with
-// bus.Unmarshal, and what that lets pass because it harms nobody.
+// bus.Unmarshal, and what that lets pass because it does no harm.
 package bustest
 
 import (

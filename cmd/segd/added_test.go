@@ -123,7 +123,7 @@ func (a *adding) up(name string) {
 	})
 }
 
-// The password that cameras of these tests want; nobody is to find it anywhere.
+// The password that cameras of these tests want; it must be found nowhere.
 const (
 	cameraUser     = "wächter"
 	cameraPassword = "geheim/&@ :#?%"
@@ -294,7 +294,7 @@ func TestTryCamera(t *testing.T) {
 	a.want(http.StatusMethodNotAllowed, http.MethodGet, "/test", "")
 }
 
-// typed is what somebody takes a while to type.
+// typed is text that is typed slowly.
 type typed struct {
 	io.Reader
 	pause time.Duration

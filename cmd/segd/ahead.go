@@ -73,7 +73,7 @@ func (a *ahead) take(cam config.Camera) *ingest.Ahead {
 	return one.Ahead
 }
 
-// close ends those that nobody has taken.
+// close ends those that were not taken.
 func (a *ahead) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

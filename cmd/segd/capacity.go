@@ -18,7 +18,7 @@ const (
 	// A frame takes otherStages times as long as the network does, and otherTime, before anything is measured.
 	otherStages = 3
 	otherTime   = 5 * time.Millisecond
-	// someNetwork is how long the network takes where nobody has timed it.
+	// someNetwork is how long the network takes where it was not timed.
 	someNetwork = 40 * time.Millisecond
 )
 
@@ -37,7 +37,7 @@ type capacity struct {
 
 func newCapacity(c *cores.Cores) *capacity { return &capacity{cores: c, counts: map[string]uint64{}} }
 
-// guess says how long the network takes for a frame on all cores; 0: nobody knows.
+// guess says how long the network takes for a frame on all cores; 0: unknown.
 func (c *capacity) guess(network time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/segd/segd/internal/cores"
 )
 
-// A box says what it can do before it has done anything, also where nobody has timed the network.
+// A box says what it can do before it has done anything, also where the network was not timed.
 func TestCapacityGuess(t *testing.T) {
 	for _, tt := range []struct {
 		name string

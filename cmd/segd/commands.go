@@ -57,7 +57,7 @@ func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
 	return tellCamera(c, camera, func(cam *pipeline.Camera) error { return cam.Clear(ctx, id) })
 }
 
-// parseFor reads what somebody marked on frames of cam.
+// parseFor reads what a client marked on frames of cam.
 func parseFor(cam *pipeline.Camera, body []byte) (*annotation.Annotation, error) {
 	width, height := cam.FrameSize()
 	return annotation.ParseFor(body, width, height)

@@ -37,7 +37,7 @@ type daemon struct {
 	log         *slog.Logger
 	level       *slog.LevelVar                    // of log
 	annotations map[string]*annotation.Annotation // by camera; of cfg
-	fits        bool                              // they are of the frames that come, as nobody can tell by the URL
+	fits        bool                              // they are of the frames that come, which the URL does not tell
 
 	meters   *metrics.Metrics
 	registry *prometheus.Registry

@@ -18,7 +18,7 @@ import (
 	"github.com/segd/segd/internal/waitfor"
 )
 
-// Whoever walks through the picture is marked by nobody, and can be kept, by the command line or by HTTP;
+// Persons who walk through the picture are marked without an annotation, and can be kept, by the command line or by HTTP;
 // the metrics tell of it.
 func TestDetect(t *testing.T) {
 	t.Parallel()

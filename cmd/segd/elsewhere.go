@@ -22,7 +22,7 @@ import (
 // handedOn bounds how many requests of other boxes are answered at once, of each kind, besides live connections.
 const handedOn = 64
 
-// boxSecret is what the boxes of a fleet know one another by: whoever has its tokens is one of them, and decides itself
+// boxSecret is what the boxes of a fleet know one another by: a client with its tokens is one of them, and decides itself
 // who may do what. Where there are no tokens anybody can make it, as anybody may do everything.
 func boxSecret(c *config.Config) ([]byte, error) {
 	return json.Marshal([]string{c.Site, c.HTTP.Token, c.HTTP.ViewerToken, c.WHIP.Token})
@@ -126,7 +126,7 @@ func (d *daemon) boxOf(camera string) (name string) {
 }
 
 // hearOthers tells the page of what other boxes publish, until ctx ends: of each camera what has the greatest lease. In
-// a large fleet it does while somebody looks at it only, since each box tells of each of its cameras once a second.
+// a large fleet it does while it has viewers only, since each box tells of each of its cameras once a second.
 func (b *box) hearOthers(ctx context.Context) {
 	d := b.d
 	var mu sync.Mutex
@@ -189,6 +189,6 @@ func (b *box) hearOthers(ctx context.Context) {
 const (
 	// fewCameras are so many that each box can hear of all.
 	fewCameras = 256
-	// lookedFor is for how long others are heard after somebody has looked at the page.
+	// lookedFor is for how long others are heard after the page's last viewer.
 	lookedFor = time.Minute
 )

@@ -92,7 +92,7 @@ func request(t *testing.T, method, url, body string, headers ...string) (*http.R
 	return resp, string(text)
 }
 
-// Nothing that lets somebody in goes over NATS, however it is presented, and who asks another box may do there what the
+// No credential goes over NATS, however it is presented, and who asks another box may do there what the
 // box that they asked has found that they may.
 func TestFleetHandsOnNoSecrets(t *testing.T) {
 	t.Parallel()
@@ -242,7 +242,7 @@ func TestAddressFrom(t *testing.T) {
 }
 
 // Each box says where others reach its page: where it is told to, and else where it listens, with a warning that other
-// machines do not reach loopback. Whoever asks for one that is not there is told so.
+// machines do not reach loopback. A client that asks for one that is not there is told so.
 func TestFleetAddress(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)

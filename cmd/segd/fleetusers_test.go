@@ -23,7 +23,7 @@ import (
 	"github.com/segd/segd/internal/waitfor"
 )
 
-// denials notes what a NATS server permits nobody.
+// denials notes what a NATS server denies.
 type denials struct {
 	mu    sync.Mutex
 	lines []string

@@ -15,7 +15,7 @@ import (
 	"github.com/segd/segd/internal/freeport"
 )
 
-// segdInit runs segd init with args and nobody at the keyboard.
+// segdInit runs segd init with args and no input.
 func segdInit(t *testing.T, args ...string) (out, err string, fault error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -80,7 +80,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 
-	// It is not overwritten, whoever the cameras are; by force it is.
+	// It is not overwritten, whatever the cameras are; by force it is.
 	if _, _, err := segdInit(t, "--url", "whip:", "-c", path); cli.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a second init: %v", err)
 	}

@@ -274,7 +274,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("annotating: %v", err)
 	}
 
-	// A correction of what somebody saw a moment ago.
+	// A correction of what was seen a moment ago.
 	seen := h.of("demo")
 	correction := fmt.Sprintf(`{"frame": %d, "width": 768, "height": 576, "objects": [], "background": [{"width": 8, "points": [[20, 30], [300, 30]]}]}`,
 		seen[max(0, len(seen)-3)].Sequence)
@@ -365,7 +365,7 @@ func TestDemoEnds(t *testing.T) {
 	}
 }
 
-// checkPersons holds the first masks, which nobody has corrected yet, against where
+// checkPersons holds the first masks, which were not corrected yet, against where
 // the two persons of the demo are, as seen by eye: the second one stands still.
 func checkPersons(t *testing.T, masks []*segdv1.MaskFrame) {
 	t.Helper()

@@ -101,12 +101,12 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		!strings.Contains(text, `"objects":[{"id":2,"label":"corner","state":"STATE_VISIBLE",`) || !strings.HasSuffix(text, "\"warnings\":[]}\n") {
 		t.Errorf("annotating: %d %s", status, text)
 	}
-	// Frames to come are waited for, those beyond 10 s without whoever asks.
+	// Frames to come are waited for, those beyond 10 s without the client.
 	ahead := last.Sequence + 900
 	if status, text := post("", strings.Replace(note, fmt.Sprintf(`"frame":%d`, last.Sequence), fmt.Sprintf(`"frame":%d`, ahead), 1)); status != 202 || !strings.HasPrefix(text, fmt.Sprintf(`{"sequence":%d,"masks_sequence":%[1]d,"pending":true,`, ahead)) {
 		t.Errorf("annotating a frame far ahead: %d %s", status, text)
 	}
-	// One that is stroked away again is taken, with a warning, whoever asks.
+	// One that is stroked away again is taken, with a warning, from each client.
 	empty := fmt.Sprintf(`{"width":%d,"height":%d,"objects":[{"id":3,"polygon":[[40,4],[46,4],[46,8]]}],"background":[{"width":20,"points":[[38,6],[48,6]]}]}`, last.Width, last.Height)
 	if status, text := post("", empty); status != 200 || !strings.Contains(text, `"area":0,`) || !strings.Contains(text, `"warnings":[{"id":3,"message":"it has no mask in frame `) {
 		t.Errorf("an object without a mask: %d %s", status, text)
@@ -131,7 +131,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 			t.Errorf("%s: %d %s; want %s", body, status, text, want)
 		}
 	}
-	// A mask of another size is refused by its header, whoever sends it.
+	// A mask of another size is refused by its header, from each client.
 	foreign := image.NewGray(image.Rect(0, 0, 9, 9))
 	foreign.Pix[0] = 1
 	var mask strings.Builder

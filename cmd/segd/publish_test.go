@@ -80,7 +80,7 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 				return
 			case <-tick.C:
 			}
-			packets, err := enc.BGR(picture(n%20), true) // every frame a key frame: nobody need ask for one
+			packets, err := enc.BGR(picture(n%20), true) // every frame a key frame: no viewer needs to ask for one
 			if err != nil {
 				t.Error(err)
 				return

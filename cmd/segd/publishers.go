@@ -20,7 +20,7 @@ type publishers struct {
 	streams *restream.Streams
 
 	mu     sync.Mutex   // guards what follows
-	server *whip.Server // nil: there has been nobody
+	server *whip.Server // nil: there was no camera for them yet
 	ended  bool
 }
 
@@ -40,7 +40,7 @@ func published(cameras []config.Camera) (names []string) {
 	return names
 }
 
-// open takes the address for publishers' media, if there are cameras for them and nobody has yet.
+// open takes the address for publishers' media, if there are cameras for them and it is not taken yet.
 func (p *publishers) open(c *config.Config) (opened bool, err error) {
 	if len(published(c.Cameras)) == 0 {
 		return false, nil
@@ -106,7 +106,7 @@ func (p *publishers) watch(c *config.Config, w http.ResponseWriter, r *http.Requ
 	p.ServeHTTP(w, r)
 }
 
-// shut is close, after which nobody else is let in.
+// shut is close, after which no publisher is let in.
 func (p *publishers) shut() {
 	p.mu.Lock()
 	p.ended = true

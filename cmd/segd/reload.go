@@ -41,7 +41,7 @@ func (s source) sum(ctx context.Context) *[sha256.Size]byte {
 }
 
 // reloader has a running segd do what its configuration says by now: when SIGHUP comes, when the file has
-// changed, and when somebody asks.
+// changed, and on request.
 type reloader struct {
 	d       *daemon
 	source  source

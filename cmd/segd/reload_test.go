@@ -316,7 +316,7 @@ func TestReloadAnswers(t *testing.T) {
 		t.Errorf("objects in the new zone: %q", got)
 	}
 
-	// Somebody else asks, and is told the same.
+	// Another client asks, and is told the same.
 	r.write(zoned, "{name: b, url: 'rtsp://127.0.0.1:1/'}")
 	ask := start(t, "reload", "--nats", "nats://"+r.nats)
 	if err := ask.Wait(t); err != nil || ask.Out.String() != "added: b\n" {
@@ -363,7 +363,7 @@ func TestTwoReloads(t *testing.T) {
 	}
 }
 
-// Whoever waits for a camera that is removed is told so; and one who asks for a reload while segd ends does
+// A client that waits for a camera that is removed is told so; and one who asks for a reload while segd ends does
 // not keep it.
 func TestRemovedWhileAnnotated(t *testing.T) {
 	t.Parallel()
@@ -405,7 +405,7 @@ type answered struct {
 	text   string
 }
 
-// waits has somebody wait for a frame of a camera to which nobody publishes, so that none comes however long
+// waits has a client wait for a frame of a camera without publisher, so that none comes however long
 // this machine takes, and returns once that one does, with where its answer comes: of two who ask for the same
 // frame the second is told that another one waits.
 func waits(t *testing.T, url string) <-chan answered {

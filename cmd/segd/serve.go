@@ -52,7 +52,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	defer stopWeb()
 	var webErr, fleetErr error
 	helpers.Go(func() {
-		defer cancel() // without the page nobody would see what goes on
+		defer cancel() // without the page segd would run unseen
 		webErr = d.web.Run(webCtx)
 	})
 	ticked := make(chan struct{})

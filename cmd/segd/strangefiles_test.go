@@ -14,7 +14,7 @@ import (
 	"github.com/segd/segd/internal/waitfor"
 )
 
-// What a path leads to need not be a file: a pipe or a terminal never ends. Whoever names one is told so
+// What a path leads to need not be a file: a pipe or a terminal never ends. A user who names one is told so
 // within the request, no other request waits, and SIGTERM ends segd.
 func TestStrangeFiles(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"github.com/segd/segd/internal/waitfor"
 )
 
-// A camera is played by RTSP, as segd itself reads cameras, and by WHEP, and is encoded only while somebody watches. segd ends
+// A camera is played by RTSP, as segd itself reads cameras, and by WHEP, and is encoded only while it has viewers. segd ends
 // while they do.
 func TestStreams(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 )
 
 // manager tells systemd how segd does (sd_notify(3)). Started by hand, without
-// NOTIFY_SOCKET, it tells nobody.
+// NOTIFY_SOCKET, it does nothing.
 type manager struct {
 	log   *slog.Logger
 	watch *watchdog

@@ -18,7 +18,7 @@ const watchdogLimit = time.Minute
 // watchdog judges whether segd works, for systemd and for /livez. It does as long as a
 // camera that is up advances, or none is up: a camera that is off, ended or unreachable
 // is redialled anyway, and no restart would bring it back. Failing to publish advances
-// too: when the NATS server is away, starting anew helps nobody.
+// too: when the NATS server is away, a restart does not help.
 type watchdog struct {
 	limit time.Duration
 

@@ -261,7 +261,7 @@ func (w *world) level() {
 	w.t.Logf("segd holds %v", w.levels)
 }
 
-// logins tries to log in as nobody.
+// logins tries to log in without valid credentials.
 func (w *world) logins(s *Stage) {
 	with := func(user string) string { return strings.Replace(w.url, "://", "://"+user, 1) }
 	for _, url := range []string{
@@ -548,7 +548,7 @@ func harm(method, path string) string {
 	return "{}"
 }
 
-// otherRoutes asks for what nobody serves, and by methods that no route has. Nobody may have more than a word.
+// otherRoutes asks for what is not served, and by methods that no route has. No role may have more than a word.
 func (w *world) otherRoutes(s *Stage) {
 	rows, err := docs.Table(w.file, "Over HTTP")
 	if err != nil {

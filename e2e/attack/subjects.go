@@ -36,7 +36,7 @@ var streams = []string{
 	"KV_" + bus.CamerasBucket(site), "KV_segd_" + site + "_fleet", "OBJ_" + bus.CheckpointBucket(site),
 }
 
-// try is a message that somebody publishes. Without a reply it gets one that is the attacker's own.
+// try is a message that is published. Without a reply it gets one that is the attacker's own.
 type try struct {
 	subject, reply string
 	payload        string
@@ -161,7 +161,7 @@ func allSubjects(root, server string) ([]string, error) {
 }
 
 // targets are where an answer would do harm: there it would be a command, a mask, an event, a camera that is kept, a
-// checkpoint, a lease, a request to JetStream, or somebody else's answer.
+// checkpoint, a lease, a request to JetStream, or another client's answer.
 func targets() []string {
 	return []string{
 		"segd.v1.home.gate.mask", "segd.v1.home.gate.event", "segd.v1.home.gate.event.store", "segd.v1.home.gate.status", "segd.v1.home.gate.clear", "segd.v1.home.yard.clear",

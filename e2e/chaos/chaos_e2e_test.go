@@ -46,7 +46,7 @@ const (
 	diskSize = 160 << 20
 	// slowed is a camera's network then, in bytes a second.
 	slowed = 2000
-	// goodEvery is how often somebody marks an object as it should be done.
+	// goodEvery is how often an object is marked as it should be done.
 	goodEvery = 7 * time.Second
 
 	// markings is how many annotated pictures segd keeps of a camera: when as many were
@@ -161,7 +161,7 @@ func everyone() (all []int) {
 }
 
 // during does a fault, waits as long as it lasts, and ends it; what it ails meanwhile is
-// nobody's fault.
+// no fault of segd's.
 func (w *world) during(ctx context.Context, f Fault, ails []int, do, undo func() error) error {
 	w.health.harm(ails...)
 	defer w.health.heal(f.Kind, ails...)
@@ -483,7 +483,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// endure has the faults of a plan happen, each when it is due, and somebody mark objects
+// endure has the faults of a plan happen, each when it is due, and objects marked
 // meanwhile. It returns how often that was possible.
 func (w *world) endure(plan []Fault, good *http.Client) (marked int) {
 	w.t.Helper()

@@ -160,7 +160,7 @@ func (c *crowd) annoy(ctx context.Context, page string, conn *nats.Conn, cameras
 		code := 0
 		_, _ = fmt.Sscan(m.Header.Get("Nats-Service-Error-Code"), &code)
 		if code == 0 && m.Header.Get("Status") == "503" {
-			return // nobody is there to answer
+			return // no segd is there to answer
 		}
 		c.answer("NATS", code, m.Data)
 	})

@@ -21,7 +21,7 @@ import (
 )
 
 // A script has a camera at $CAMERA, and the program called segd; what that serves is on
-// ports of the script's own, at $PAGE and $NATS, without their being asked for. $SERVER is a NATS server that nobody else uses.
+// ports of the script's own, at $PAGE and $NATS, without their being asked for. $SERVER is a NATS server of the script's own.
 func TestCommands(t *testing.T) {
 	program := harness.Program(t)
 	camera := harness.StartCamera(t, harness.StartRelay(t), "gate", harness.Video{Width: 320, Height: 240, Rate: 10})

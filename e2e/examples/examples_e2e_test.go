@@ -76,12 +76,12 @@ func TestClients(t *testing.T) {
 	testPackages(t, "segd", demo.NATS)
 }
 
-// Whoever may only subscribe is told so at once when they ask something.
+// A user who may only subscribe is told so at once when they ask something.
 func TestDenied(t *testing.T) {
 	testPackages(t, "denied", openBus(t, false).subscriber)
 }
 
-// So is whoever may not hear a camera.
+// So is a user who may not subscribe to a camera.
 func TestUnheard(t *testing.T) {
 	server := harness.StartNATS(t, `authorization: {users: [{user: wall, password: sesame, permissions: {subscribe: {deny: "segd.v1.home.Gate.>"}}}]}`)
 	testPackages(t, "unheard", strings.Replace(server.URL, "://", "://wall:sesame@", 1))

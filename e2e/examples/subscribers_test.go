@@ -195,7 +195,7 @@ func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 }
 
 // greet publishes until the program prints: it subscribes some time after it
-// starts, and until then nobody listens.
+// starts, and until then there is no subscriber.
 func greet(t *testing.T, b *bus.Bus, s *subscriber) {
 	t.Helper()
 	for end := time.Now().Add(waitfor.Limit); time.Now().Before(end); {

@@ -40,7 +40,7 @@ func numberingOf(masks []*maskFrame, fps int) numbering {
 	return n
 }
 
-// undisturbed are the masks of a camera that nobody has disturbed, by the place of the frame in the clip.
+// undisturbed are the masks of an undisturbed camera, by the place of the frame in the clip.
 type undisturbed map[int]*segdv1.Object
 
 // taking are the masks of a camera from one lease on until the next.
@@ -53,7 +53,7 @@ type taking struct {
 }
 
 // takings are the leases under which a camera was published, in order. A mask under a lease when one under a greater was
-// there already counts nowhere: whoever keeps to the greatest has passed it over.
+// there already counts nowhere: a subscriber that keeps to the greatest has passed it over.
 func takings(camera string, masks []*maskFrame) (all []*taking, passed int) {
 	var last time.Duration
 	for _, m := range masks {

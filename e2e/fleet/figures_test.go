@@ -53,7 +53,7 @@ func TestDoublePublished(t *testing.T) {
 	}
 }
 
-// What comes late has been published before, and is nobody's fault.
+// What comes late has been published before, and is no fault.
 func TestOverlapping(t *testing.T) {
 	masks := []*maskFrame{got(1, 5, "a"), got(10, 9, "b"), got(11, 5, "a"), got(12, 5, "a"), got(13, 9, "b")}
 	for i, published := range []time.Duration{1, 10, 2, 11, 13} {

@@ -78,7 +78,7 @@ type round struct {
 // away is for how long a box is stopped or cut off, past its lease.
 const away = 6 * time.Second
 
-// takenLimit is how long a camera may take to be published again before nobody waits for it any more.
+// takenLimit is how long a camera may take to be published again before it is given up.
 const takenLimit = 20 * time.Second
 
 // happen has a fault happen, waits until those whom it disturbs have masks again, and undoes it.
@@ -212,7 +212,7 @@ type report struct {
 	// IoUMean is of the masks after a move, Undisturbed of those of one showing of the clip with another.
 	IoUMean     float64 `json:"iou_mean"`
 	Undisturbed float64 `json:"iou_undisturbed"`
-	// Passed are masks that came when there were some under a greater lease, which whoever heeds that passes over.
+	// Passed are masks that came when there were some under a greater lease, which a subscriber that heeds that passes over.
 	Passed int `json:"passed_over"`
 	// Sudden are cameras that others took though nothing had happened to their box.
 	Sudden  int              `json:"sudden"`

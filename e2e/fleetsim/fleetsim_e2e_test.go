@@ -173,7 +173,7 @@ func (x *fixture) still() {
 type crash struct {
 	box   *box
 	at    time.Time
-	left  map[int]bool // cameras that nobody may publish yet
+	left  map[int]bool // cameras that no box may publish yet
 	had   int
 	moves float64
 }

@@ -133,7 +133,7 @@ func (s *sim) prepare(name string) (run func(), err error) {
 	return func() { s.running.Go(func() { _ = b.Member.Run(ctx) }) }, nil
 }
 
-// crash ends a box as SIGKILL would: nobody is told. Its leases are looked at for as long as they are
+// crash ends a box as SIGKILL would: without a message. Its leases are looked at for as long as they are
 // valid, as if the process did not know that its connection is gone.
 func (s *sim) crash(b *box) {
 	b.mu.Lock()
@@ -243,7 +243,7 @@ func (b *box) had() []int {
 	return list
 }
 
-// sample looks at all leases and returns who may publish each camera now; nil: nobody may.
+// sample looks at all leases and returns who may publish each camera now; nil: no box may.
 func (s *sim) sample() []*box {
 	holders := make([]*box, len(s.cameras))
 	leases := make([]*fleet.Lease, len(s.cameras))

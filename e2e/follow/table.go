@@ -4,7 +4,7 @@
 //
 // Each time a segd of its own, with the settings that segd has by default, plays the clip
 // as a camera. A subscriber to its masks marks, once the masks of a frame have come, whom
-// the truth has whole in that frame, as somebody would who sees it, and gathers the masks
+// the truth has whole in that frame, as a person would who sees it, and gathers the masks
 // from then on. Frame n of the truth has sequence number n − 1.
 package follow
 

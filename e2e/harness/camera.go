@@ -91,7 +91,7 @@ func (c *Camera) Publish(ctx context.Context, v Video) (err error) {
 	if c.Process, err = start(c.tb, c.name, exec.Command("ffmpeg", v.args(c.URL())...)); err != nil {
 		return err
 	}
-	// Not by Wait: somebody may measure how soon after this another thing happens.
+	// Not by Wait: a test may measure how soon after this another thing happens.
 	limit := time.After(cameraLimit)
 	for !c.relay.Has(c.path) {
 		select {

@@ -70,7 +70,7 @@ func (r *Relay) Mute(muted bool) {
 	r.muted = muted
 }
 
-// Has tells whether somebody publishes at path, such as /cam.
+// Has tells whether there is a publisher at path, such as /cam.
 func (r *Relay) Has(path string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

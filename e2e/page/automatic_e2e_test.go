@@ -15,7 +15,7 @@ import (
 	"github.com/segd/segd/e2e/harness"
 )
 
-// In the demo objects appear with nobody clicking; the page says what they are and who marked them,
+// In the demo objects appear without a click; the page says what they are and who marked them,
 // and one is kept, renamed and removed there.
 func TestAutomatic(t *testing.T) {
 	w := &world{pictures: t.ArtifactDir()}

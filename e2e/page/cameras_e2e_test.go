@@ -18,7 +18,7 @@ import (
 	"github.com/segd/segd/ingest/onvif/onviftest"
 )
 
-// Whoever may watch the second camera, and ask it for its streams.
+// Who may watch the second camera, and ask it for its streams.
 const (
 	cameraUser     = "admin"
 	cameraPassword = "s3cr&t pass"
@@ -35,10 +35,10 @@ type cameraWorld struct {
 	onvif  string // host and port of a device that names the locked one's stream
 	http   string // the addresses of segd
 	nats   string
-	nobody string // an address where nobody listens
+	nobody string // an address that nothing listens at
 }
 
-// Somebody adds cameras in the page, by URL and found by ONVIF, is told what is wrong beside the
+// A user adds cameras in the page, by URL and found by ONVIF, is told what is wrong beside the
 // field, changes, pauses and removes them; and after a restart those that were added are there.
 func TestCameras(t *testing.T) {
 	w := &cameraWorld{world: &world{pictures: t.ArtifactDir()}, store: t.TempDir()}
@@ -211,7 +211,7 @@ func (w *cameraWorld) nameTaken(ctx context.Context) error {
 	if err := h.beside(ctx, "name", "There is a camera of that name"); err != nil {
 		return err
 	}
-	if err := h.outOfSight(ctx, "#camera-picture"); err != nil { // nobody has waited for one
+	if err := h.outOfSight(ctx, "#camera-picture"); err != nil { // no one has waited for one
 		return err
 	}
 	if err := h.picture(ctx, "5-name-taken"); err != nil {

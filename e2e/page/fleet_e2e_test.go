@@ -43,7 +43,7 @@ type fleetStatus struct {
 	Cameras []struct{ Name, Box, Fault string }
 }
 
-// Somebody looks at the page of one of two boxes: the cameras of both are there and live, one is moved while it is
+// A user looks at the page of one of two boxes: the cameras of both are there and live, one is moved while it is
 // watched, a box is drained, and one is killed.
 func TestFleet(t *testing.T) {
 	w := &fleetWorld{world: &world{pictures: t.ArtifactDir()}}

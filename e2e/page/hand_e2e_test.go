@@ -240,7 +240,7 @@ func (h *hand) picture(ctx context.Context, name string) error {
 	return os.WriteFile(filepath.Join(h.w.pictures, name+".png"), png, 0o644)
 }
 
-// strokes are where somebody who sees a person would draw: down the body, and right
+// strokes are where a user who sees a person would draw: down the body, and right
 // around it.
 func strokes(person mask.RLE) (body, around []image.Point) {
 	box := person.Box()

@@ -82,7 +82,7 @@ func (h *hand) leave(ctx context.Context) error {
 	return err
 }
 
-// looks keeps how the page looks while somebody marks with strokes.
+// looks keeps how the page looks while a user marks with strokes.
 func (w *world) looks(ctx context.Context) error {
 	if _, err := w.scribble(ctx, w.desk); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (w *world) remove(ctx context.Context) error {
 	return nil
 }
 
-// alone removes all objects, as somebody who is followed is in the way of marking her
+// alone removes all objects, as a person who is followed is in the way of marking her
 // anew, and leaves the second page: a phone does not draw on the machine that segd is on.
 func (w *world) alone(ctx context.Context) error {
 	if w.second != nil {

@@ -59,7 +59,7 @@ func near(got [][2]float64, want []image.Point) bool {
 	})
 }
 
-// zones draws a zone and a line where the walker will go, with nobody followed yet. What segd
+// zones draws a zone and a line where the walker will go, with no object followed yet. What segd
 // refuses is told beside it, and can be mended.
 func (w *world) zones(ctx context.Context) error {
 	h := w.desk
@@ -195,7 +195,7 @@ func (h *hand) kept(ctx context.Context, z zoned) error {
 	return h.says(ctx, "#zone-empty:not([hidden])", "None.")
 }
 
-// counted waits until the page says that somebody has entered the zone and crossed the line from
+// counted waits until the page says that an object has entered the zone and crossed the line from
 // a to b.
 func (h *hand) counted(ctx context.Context) error {
 	entered := regexp.MustCompile(`[1-9]\d* entered`)

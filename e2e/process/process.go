@@ -1,4 +1,4 @@
-// Package process starts programs that end with whoever started them, their children
+// Package process starts programs that end with their parent, their children
 // included, and looks at them from outside. It is what harness, browser and the tools
 // have in common; tests use harness.
 package process

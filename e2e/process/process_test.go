@@ -39,7 +39,7 @@ func script(t *testing.T, text string) (p *Process, child int) {
 	return p, child
 }
 
-// gone waits until there is no such process, or only what is left of one that nobody
+// gone waits until there is no such process, or only what is left of one that no parent
 // has asked about.
 func gone(t *testing.T, pid int) {
 	t.Helper()

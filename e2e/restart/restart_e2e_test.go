@@ -37,7 +37,7 @@ const (
 	first, length = 45, 300
 	// A segd is killed least to most frames after the window of those that are compared.
 	least, most      = 5, 40
-	references       = 5 // segds that nobody kills, of which the typical one is compared with
+	references       = 5 // segds that are not killed, of which the typical one is compared with
 	betterThan       = 0.85
 	medianMS, lastMS = 1000, 2000
 )

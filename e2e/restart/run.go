@@ -115,7 +115,7 @@ func (f *figures) finish() {
 	f.IoUMean, f.Undisturbed = f.sum.value(), f.before.value()
 }
 
-// typical is the run that agrees best with the others: in a crowd one may have taken somebody else for a person, and
+// typical is the run that agrees best with the others: in a crowd one may have taken another one for a person, and
 // says nothing of those that were killed.
 func typical(runs []*run) *run {
 	most, best := -1., (*run)(nil)

@@ -96,7 +96,7 @@ func (w *pageWorld) shows(pictures string) {
 	w.until(pictures, func() bool { return w.is(fmt.Sprintf("document.body.dataset.pictures === %q", pictures)) })
 }
 
-// leftAlone waits until nobody watches a stream.
+// leftAlone waits until no stream has viewers.
 func (w *pageWorld) leftAlone() {
 	w.Helper()
 	w.until("the stream to be left", func() bool { return w.value("segd_stream_viewers") == 0 })
@@ -174,7 +174,7 @@ func (w *pageWorld) marks() {
 	w.shows("video")
 }
 
-// hidden has the page believe that nobody sees it: a browser without a screen shows all of its tabs.
+// hidden has the page believe that it is hidden: a browser without a screen shows all of its tabs.
 func (w *pageWorld) hidden() {
 	hide := "Object.defineProperty(document, 'hidden', {value: %v, configurable: true}); document.dispatchEvent(new Event('visibilitychange'))"
 	w.do(fmt.Sprintf(hide, true))

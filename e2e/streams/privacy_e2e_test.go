@@ -32,7 +32,7 @@ type privacyWorld struct {
 	person image.Rectangle
 }
 
-// TestPrivacy looks at a person, as a viewer and as an operator, in every kind of picture: where nobody is hidden, where
+// TestPrivacy looks at a person, as a viewer and as an operator, in every kind of picture: where no one is hidden, where
 // persons are, where operators see them, and where those are shown whom people marked, with the person marked under
 // another name.
 func TestPrivacy(t *testing.T) {
@@ -85,7 +85,7 @@ func TestPrivacy(t *testing.T) {
 	w.look("the test picture", false, func() (image.Image, error) { return decode(tried.Picture) })
 }
 
-// find takes the leftmost person, who stands alone, of those that the camera marked by itself where nobody is hidden.
+// find takes the leftmost person, who stands alone, of those that the camera marked by itself where no one is hidden.
 func (w *privacyWorld) find() bool {
 	_, body, err := w.ask(http.MethodGet, "api/v1/cameras/gate/objects", viewer, "")
 	var list struct {

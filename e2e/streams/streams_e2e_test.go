@@ -163,7 +163,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// nobody looks.
+// it has no viewers.
 func (w *world) nobody() {
 	w.until("the last viewer to leave", func() bool { return w.value("segd_stream_viewers") == 0 })
 	encoded, published := w.encoded(), w.published()

@@ -1,4 +1,4 @@
-// Package cameraurl reads the URLs of cameras. In goes what somebody typed; out
+// Package cameraurl reads the URLs of cameras. In goes what a user typed; out
 // comes what it names, or an error that says what was found and what would be
 // accepted, with its secrets hidden. It is the one place that explains URLs: to segd init and
 // segd check, in the page and in the API. It opens and dials nothing.
@@ -85,7 +85,7 @@ var schemes = map[string]struct {
 	"v4l2": {kind: V4L2}, "whip": {kind: WHIP}, "file": {kind: File}, "dir": {kind: Dir},
 }
 
-// Complete makes a URL of what somebody typed who was asked for a URL, an address or a file: an address is an RTSP
+// Complete makes a URL of what a user typed who was asked for a URL, an address or a file: an address is an RTSP
 // camera's. isFile tells whether there is a file of that name.
 func Complete(text string, isFile func(string) bool) string {
 	text = strings.TrimSpace(text)

@@ -19,7 +19,7 @@ type Kept struct {
 	turn  orientation
 }
 
-// Keep returns the picture for as long as somebody wants it. Free must follow.
+// Keep returns the picture for as long as it is wanted. Free must follow.
 func (p *Picture) Keep() (*Kept, error) {
 	own := p.frame.Clone()
 	if own == nil {
@@ -32,7 +32,7 @@ func (p *Picture) Keep() (*Kept, error) {
 func (k *Kept) Bytes() int { return k.bytes }
 
 // BGR writes what Picture.BGR did, to the byte. It sets its conversion up anew each time: most
-// pictures that are kept nobody looks at again.
+// pictures that are kept are not looked at again.
 func (k *Kept) BGR(dst []byte) error {
 	width, height := k.frame.Width(), k.frame.Height()
 	if n := 3 * width * height; len(dst) < n {

@@ -86,7 +86,7 @@ func TestMuxerRefuses(t *testing.T) {
 	}
 }
 
-// What is there of a file that nobody closed can be played, each picture at its
+// What is there of a file that was not closed can be played, each picture at its
 // time, or right after the one before where that was not later.
 func TestMuxerCutShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.mp4")

@@ -98,7 +98,7 @@ func (s *Server) Start() error {
 		UDPRTPAddress:  rtp.LocalAddr().String(),
 		UDPRTCPAddress: rtcp.LocalAddr().String(),
 		// Hand over the sockets already bound, in the order gortsplib asks: closing
-		// and binding again could lose the ports to somebody else.
+		// and binding again could lose the ports to another program.
 		ListenPacket: func(string, string) (net.PacketConn, error) {
 			if len(udp) == 0 {
 				return nil, errors.New("demo: no UDP socket left")

@@ -312,7 +312,7 @@ func (c *client) streams(ctx context.Context, media *url.URL, list []Profile, qu
 }
 
 // streamURL is the URL of a stream at host: cameras name 0.0.0.0, addresses of before
-// they moved, and their own behind NAT; and nobody shall be sent the password but who
+// they moved, and their own behind NAT; and the password is sent to none but who
 // was asked.
 func streamURL(text, host string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(text))

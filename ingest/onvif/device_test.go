@@ -200,7 +200,7 @@ func TestInspectHostile(t *testing.T) {
 	}
 }
 
-// Nobody there, somebody who is silent, and somebody who speaks something else. Nobody
+// No server, one that is silent, and one that speaks another protocol. None
 // waits for these: the clock is synctest's.
 func TestInspectNoAnswer(t *testing.T) {
 	for _, tc := range []struct {

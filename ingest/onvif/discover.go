@@ -229,7 +229,7 @@ const scopePrefix = "onvif://www.onvif.org/"
 
 // services reads the addresses of a device's service, those at from first. One that
 // names another host is taken to from: a device knows its address behind NAT no
-// better, and nobody shall send segd elsewhere.
+// better, and no answer may send segd elsewhere.
 func services(xaddrs string, from netip.Addr) []string {
 	var here, elsewhere []string
 	for text := range strings.FieldsSeq(xaddrs) {

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	// ErrNoAnswer: nobody is there, or does not answer in time.
+	// ErrNoAnswer: nothing answers there, or not in time.
 	ErrNoAnswer = errors.New("no answer")
 	// ErrUnauthorized: the camera wants a user, or another one.
 	ErrUnauthorized = errors.New("wants a user, or another")
@@ -69,7 +69,7 @@ func newClient(host, user, password string) *client {
 	}
 	c := &client{host: host, user: user, password: password, http: http.Client{
 		Transport: bounded{transport},
-		// A camera has no business sending segd to somebody else.
+		// A camera has no business sending segd to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	return c

@@ -378,7 +378,7 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// The plan itself: rooms it names exist, and nobody can reach itself by any way.
+// The plan itself: rooms it names exist, and none reaches itself by any way.
 func TestPlanHasNoCycle(t *testing.T) {
 	const (
 		unseen = iota

@@ -1,4 +1,4 @@
-// Package buffers lends memory whose size changes from one use to the next. What nobody borrowed for some seconds is
+// Package buffers lends memory whose size changes from one use to the next. What was not borrowed for some seconds is
 // let go.
 package buffers
 
@@ -24,7 +24,7 @@ type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// A Stock keeps what nobody uses at the moment, the latest first, and for some seconds only. The zero value is empty.
+// A Stock keeps what is not in use at the moment, the latest first, and for some seconds only. The zero value is empty.
 // Any goroutine may use it.
 type Stock[T any] struct {
 	mu   sync.Mutex
@@ -121,7 +121,7 @@ func Fit[T Number](s []T, n int) []T {
 	return Get[T](n)
 }
 
-// Put gives back what Get returned, from its first value on. Nobody may use it after.
+// Put gives back what Get returned, from its first value on. It may not be used after.
 func Put[T Number](values []T) {
 	if cap(values) == 0 {
 		return

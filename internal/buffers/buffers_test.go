@@ -90,7 +90,7 @@ func empty() {
 	swept = time.Time{}
 }
 
-// What is given back is lent again, without anything allocated, and let go once nobody borrowed it for a while.
+// What is given back is lent again, without anything allocated, and let go once it was not borrowed for a while.
 func TestReuse(t *testing.T) {
 	Put(Get[float32](10_000))
 	if n := testing.AllocsPerRun(100, func() {

@@ -17,7 +17,7 @@ type Cores struct {
 	spare   []chan struct{} // of waiters that have gone
 }
 
-// waiter is somebody who waits for a core.
+// waiter is a frame that waits for a core.
 type waiter struct {
 	begun bool
 	since time.Time

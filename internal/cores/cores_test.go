@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Of those who wait, frames that were begun go first, and then who waits the longest, whoever
-// asked first.
+// Of those who wait, frames that were begun go first, and then those that wait the longest, in whatever order they
+// asked.
 func TestUrgency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(1)
@@ -42,7 +42,7 @@ func TestUrgency(t *testing.T) {
 	})
 }
 
-// Nobody gets a core that is not there, and none is lost.
+// No frame gets a core that is not there, and none is lost.
 func TestBound(t *testing.T) {
 	const n, workers = 3, 10
 	c := New(n)

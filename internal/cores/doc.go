@@ -5,7 +5,7 @@
 // that can go side by side only as far as they are free. So no more goroutines compute than
 // there are cores: they do not take turns in the middle of a frame, which would make all frames
 // late instead of some wait, and caches stay warm. Frames that were begun go first, then
-// whoever waits the longest: latency comes before throughput, nothing that was computed is
+// the frame that waits the longest: latency comes before throughput, nothing that was computed is
 // overtaken, and cameras take turns, whatever their frame rates.
 //
 // What has to go on at once (receiving and decoding, HTTP, NATS) needs no core of these.

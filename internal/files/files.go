@@ -1,5 +1,5 @@
 // Package files opens, and writes, files whose names come from outside: from the configuration, from a request, from a
-// message. Such a name may lead to a pipe or a terminal, which nobody can read to its end, or to more than
+// message. Such a name may lead to a pipe or a terminal, which cannot be read to its end, or to more than
 // there is memory for. Its functions may be called from any goroutine.
 //
 // What is not covered: a file system of the network that does not answer holds who reads from it.
@@ -64,7 +64,7 @@ func open(
 	if err != nil {
 		return nil, err
 	}
-	// Without O_NONBLOCK a pipe is not open until somebody writes to it.
+	// Without O_NONBLOCK a pipe is not open until there is a writer.
 	f, err := openFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ type block struct {
 
 var own = sync.OnceValues(func() (*block, error) { return reserve(highestOf(localPortRange)) })
 
-// Addrs returns n addresses, host:port on 127.0.0.1, at which nobody listens. A process is handed one
+// Addrs returns n addresses, host:port on 127.0.0.1, at which nothing listens. A process is handed one
 // again when it has had all others of its block.
 func Addrs(n int) ([]string, error) {
 	b, err := own()
@@ -93,7 +93,7 @@ func reserve(below int) (*block, error) {
 	return nil, fmt.Errorf("none of %d blocks of ports from %d to %d is free: %w", blocks, lowest, below, last)
 }
 
-// take hands out the next port at which nobody listens.
+// take hands out the next port at which nothing listens.
 func (b *block) take() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What one process is handed is never another's, nor one's at which somebody listens, and each is
+// What one process is handed is never another's, nor one's at which a program listens, and each is
 // handed out once before any is again.
 func TestAddrs(t *testing.T) {
 	one, err := reserve(highest)

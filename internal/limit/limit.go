@@ -34,7 +34,7 @@ const (
 // MaxKeys bounds how many that ask are told apart.
 const MaxKeys = 4096
 
-// Client is the network that somebody asks from, by which clients are told apart: an IPv4 address, or the /64 of an IPv6
+// Client is the network that a request comes from, by which clients are told apart: an IPv4 address, or the /64 of an IPv6
 // one, since who has one such address has them all. Of an address that is none it is empty.
 func Client(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
@@ -49,7 +49,7 @@ type Limiter[K comparable] struct {
 	keys map[K]*rate.Limiter // at most MaxKeys
 }
 
-// New returns a Limiter that has seen nobody.
+// New returns a Limiter that has seen no client.
 func New[K comparable]() *Limiter[K] { return &Limiter[K]{keys: map[K]*rate.Limiter{}} }
 
 // Spend takes cost from key's allowance. If it has too little, nothing is taken and

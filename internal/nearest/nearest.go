@@ -1,4 +1,4 @@
-// Package nearest finds the words that somebody may have meant who wrote another one.
+// Package nearest finds the words that a user may have meant who wrote another one.
 package nearest
 
 import (

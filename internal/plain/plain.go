@@ -1,5 +1,5 @@
 // Package plain makes of errors what people read. Errors begin with the package that they are of, for who reads logs
-// and code; whoever set a camera up wrongly has no use for that.
+// and code; a user who set a camera up wrongly has no use for that.
 package plain
 
 import (

@@ -29,7 +29,7 @@ const (
 	// gortsplib gives a request a minute, so that none grows beyond 76 KiB.
 	burst     = 16 << 10
 	perSecond = 1 << 10
-	// acceptPause is how long nobody is let in when there are too many open files.
+	// acceptPause is how long no client is let in when there are too many open files.
 	acceptPause = 100 * time.Millisecond
 )
 

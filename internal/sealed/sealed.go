@@ -24,7 +24,7 @@ const (
 )
 
 // ErrKey is wrapped by Open's error about a box that another key has sealed, or that is damaged: which of
-// the two nobody can tell.
+// the two cannot be told apart.
 var ErrKey = errors.New("sealed with another key, or damaged")
 
 // Key seals and opens.

@@ -176,7 +176,7 @@ func NewPicture(bgr []byte, cover *Cover, scratch *[]byte) *Picture {
 	return &Picture{bgr: bgr, cover: cover, scratch: scratch}
 }
 
-// Plain tells whether somebody sees the picture as it is.
+// Plain tells whether a viewer sees the picture as it is.
 func (p *Picture) Plain(operator bool) bool { return p.cover == nil || operator && p.cover.Operators }
 
 // BGR is the picture as an operator of the page or anybody else may see it.

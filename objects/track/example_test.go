@@ -7,7 +7,7 @@ import (
 	"github.com/segd/segd/objects/track"
 )
 
-// Somebody walks past a detector that does not see them for half a second.
+// A person walks past a detector that does not see them for half a second.
 func Example() {
 	tracker, err := track.New(track.Config{})
 	if err != nil {

@@ -42,7 +42,7 @@ func (t *Tracker) Snapshot() Snapshot {
 				ID: k.id, Class: k.class, Box: k.motion.box(), Velocity: k.motion.velocity(), Score: k.score,
 				Unseen: t.now - k.seen, Appearance: slices.Clone(k.appearance),
 			}
-			if t.lost(k) { // nobody knows where it went
+			if t.lost(k) { // it is not known where it went
 				saved.Box, saved.Velocity = k.last, [2]float64{}
 			}
 			s.Tracks = append(s.Tracks, saved)

@@ -65,7 +65,7 @@ func states(tracks []Track) (s []State) {
 	return s
 }
 
-// Two walk towards one another, for .8 s nobody sees them, and both turn round: their motion says that they
+// Two walk towards one another, for .8 s they are not detected, and both turn round: their motion says that they
 // passed, their looks that they did not.
 func TestLooksDecideWhoTurnedRound(t *testing.T) {
 	left := func(s float64) Box { return at(300+80*min(s, 4-s), 300) }
@@ -348,7 +348,7 @@ func TestKnownAgain(t *testing.T) {
 	}
 }
 
-// Who is known again is taken from nobody who looks more like him so that there may be one more: of two who are lost, one
+// Who is known again is taken from none who looks more like him so that there may be one more: of two who are lost, one
 // came back, with a stranger who looks a little like him, and the other looks a little like the one.
 func TestKnownAgainIsNotForced(t *testing.T) {
 	returned, stranger := at(300, 300), at(420, 300)
@@ -375,7 +375,7 @@ func TestKnownAgainIsNotForced(t *testing.T) {
 	}
 }
 
-// After a pause nobody knows quite where somebody is, and looks decide, even of what is where one was to be expected.
+// After a pause it is not known quite where a person is, and looks decide, even of what is where one was to be expected.
 func TestAPauseLeavesTheLooks(t *testing.T) {
 	expected, elsewhere := at(300, 300), at(430, 300)
 	other := []float32{.6, 0, .8} // something red about it
@@ -407,7 +407,7 @@ func TestAPauseLeavesTheLooks(t *testing.T) {
 	}
 }
 
-// What the clock does: after a minute nobody is known, when it jumps back all are.
+// What the clock does: after a minute no one is known, when it jumps back all are.
 func TestClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		jump time.Duration
@@ -520,7 +520,7 @@ func TestWhereNobodyLooks(t *testing.T) {
 	}
 }
 
-// However long nobody looked: one look in vain is one.
+// However long there was no look: one look in vain is one.
 func TestOneLookInVain(t *testing.T) {
 	k := tracker(t, Config{})
 	play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8)} }, nil)

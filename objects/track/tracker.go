@@ -362,7 +362,7 @@ func (k *track) lived() time.Duration { return k.seen - k.begun }
 // placed tells whether it is known where a track is, so that what is there is it whatever it looks like.
 func (k *track) placed() bool { return k.motion.x.xx <= vague*vague*k.place.length()*k.place.length() }
 
-// lost tells whether nobody knows any more where a track is.
+// lost tells whether it is not known any more where a track is.
 func (t *Tracker) lost(k *track) bool {
 	switch {
 	case k.confirmed:

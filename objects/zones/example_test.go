@@ -7,7 +7,7 @@ import (
 	"github.com/segd/segd/objects/zones"
 )
 
-// Somebody walks down the picture, into the yard.
+// A person walks down the picture, into the yard.
 func Example() {
 	w, err := zones.New(zones.Layout{
 		Zones: []zones.Zone{{Name: "yard", Polygon: []zones.Point{{0, 0.6}, {1, 0.6}, {1, 1}, {0, 1}}}},

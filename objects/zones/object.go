@@ -18,7 +18,7 @@ type Frame struct {
 type Object struct {
 	ID      uint32
 	Visible bool // else only ID and Lost count
-	Lost    bool // not seen for so long that nobody knows where it is
+	Lost    bool // not seen for so long that it is not known where it is
 
 	Foot   Point
 	Height float64  // of the object, in pixels
@@ -75,7 +75,7 @@ func OfBox(id uint32, left, top, boxWidth, boxHeight float64, width, height int)
 
 // WithExtent is o with the foot and the height of its full extent, in pixels of a picture of that size; o as it is
 // if that is empty or o is not visible: where something is predicted to be it was not seen. Its foot is the middle
-// of the lowest row, and in the picture: of somebody who stands below that, at its lower edge.
+// of the lowest row, and in the picture: of a person who stands below that, at its lower edge.
 func (o Object) WithExtent(extent image.Rectangle, width, height int) Object {
 	if !o.Visible || extent.Empty() {
 		return o

@@ -38,7 +38,7 @@ func over(t *testing.T, l Layout, frames []Object, n int, resume bool) (events [
 	return events, w
 }
 
-// Wherever another Watcher goes on, it tells what one alone would have, at the same time or, where somebody was
+// Wherever another Watcher goes on, it tells what one alone would have, at the same time or, where an object was
 // about to enter or leave, a little later; and it counts on. One that knows nothing counts again.
 func TestRestore(t *testing.T) {
 	porch := yard
@@ -73,7 +73,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// The stay of somebody who was in the zone before goes on, also while nobody looked.
+// The stay of an object that was in the zone before goes on, also over a pause.
 func TestRestoredStay(t *testing.T) {
 	porch := yard
 	porch.Dwell = 3 * time.Second

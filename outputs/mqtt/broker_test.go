@@ -40,7 +40,7 @@ type broker struct {
 type door struct {
 	mochi.HookBase
 	user, password string
-	denied         string // topics that begin with it are nobody's to write
+	denied         string // topics that begin with it no client may write
 	// How many large messages and how many subscriptions are never answered.
 	lostMessages, lostSubscriptions atomic.Int32
 	keeps                           atomic.Bool // it does not answer who deletes something

@@ -40,7 +40,7 @@ const (
 type times struct {
 	sync  time.Duration // how often the cameras are asked for
 	quiet time.Duration // for how long the broker holds nothing more that it has not sent
-	grace time.Duration // for how long a camera that nobody declares may still be on its way here
+	grace time.Duration // for how long an undeclared camera may still be on its way here
 	say   time.Duration // how often a warning that repeats is said
 	// minRetry and maxRetry bound the pause before the broker is dialled again; it doubles from the one to the other.
 	minRetry, maxRetry time.Duration

@@ -73,7 +73,7 @@ func TestCounts(t *testing.T) {
 	m := masks("gate", visible, "person", "person", "dog", "")
 	m.Objects[1].State = occluded
 	p.Mask(m)
-	p.Mask(masks("attic", visible, "person")) // which nobody knows
+	p.Mask(masks("attic", visible, "person")) // which is not known
 	p.Status(status("gate"))
 	b.holds(gateAt+"/objects", "4")
 	b.holds(gateAt+"/class/person", "2")
@@ -439,7 +439,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Commands that nobody waits for do not pile up, and those who send them are told.
+// Commands without a waiting client do not pile up, and those who send them are told.
 func TestTooManyCommands(t *testing.T) {
 	s := &site{}
 	s.set(gate)

@@ -34,8 +34,8 @@ type entry struct {
 	queued  bool   // in dirty
 	sending bool
 	again   bool // it changed while it was being sent
-	dropped bool // it is nobody's any more: not to be sent
-	old     bool // the broker holds it, nobody publishes it, and it is to be deleted
+	dropped bool // it was given up: not to be sent
+	old     bool // the broker holds it, it is not published any more, and it is to be deleted
 	first   bool // it has not been sent since there is a connection
 	losses  int  // connections that the broker ended over this payload, if it is a large one
 }

@@ -6,7 +6,7 @@
 //	CAMERA          the pictures as they are shown
 //	CAMERA/overlay  with the masks drawn
 //
-// A frame is encoded once for all who watch a stream, on the goroutine that publishes it, and not at all while nobody
+// A frame is encoded once for all who watch a stream, on the goroutine that publishes it, and not at all while no one
 // does. A viewer begins with a key frame, which is made soon after it has come. One that cannot be
 // written to loses whole frames, alone and counted, up to the next key frame: by WHEP a network loses packets instead.
 //

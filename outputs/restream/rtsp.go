@@ -41,7 +41,7 @@ const (
 type RTSPConfig struct {
 	// Addr is host:port to listen on, over TCP.
 	Addr string
-	// Tokens let in whoever has one of them as the password, with any user name. None: everybody.
+	// Tokens let in clients that have one of them as the password, with any user name. None: all clients.
 	Tokens []string
 	// Elsewhere names the box of a fleet that runs a camera; empty: this one, or none. Nil: there is no fleet.
 	Elsewhere func(camera string) (box string)

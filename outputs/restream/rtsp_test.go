@@ -83,7 +83,7 @@ func play(t *testing.T, addr, user, path string) (times func() []uint32, err err
 	}, err
 }
 
-// Streams are played by RTSP, over TCP though UDP is asked for first, by those who have a token: whoever leaves is not
+// Streams are played by RTSP, over TCP though UDP is asked for first, by those who have a token: one that leaves is not
 // counted any more.
 func TestRTSP(t *testing.T) {
 	s := streams(t, 0)
@@ -215,7 +215,7 @@ func TestNoTunnels(t *testing.T) {
 	waitfor.True(t, "the picture after them", func() bool { return len(play()) == 1 })
 }
 
-// A viewer that does not read loses frames, which are counted, and holds nobody up.
+// A viewer that does not read loses frames, which are counted, and delays no other viewer.
 func TestRTSPDoesNotRead(t *testing.T) {
 	s := streams(t, 4)
 	addr := serveRTSP(t, s, RTSPConfig{})

@@ -42,11 +42,11 @@ type stream struct {
 	mu        sync.Mutex // guards what follows
 	viewers   map[*Viewer]struct{}
 	closed    error          // why it is; nil: it is not
-	encoder   *codec.Encoder // nil: nobody watches
+	encoder   *codec.Encoder // nil: no viewers
 	shape     shape          // of what it encodes
 	packetise rtph264.Encoder
 	canvas    []byte
-	wanted    bool          // somebody waits for a key frame
+	wanted    bool          // a viewer waits for a key frame
 	keyed     time.Duration // stream time of the last one
 	last      time.Duration // stream time of the last frame
 	shift     time.Duration // added to the camera's, whose time begins anew with each of its starts

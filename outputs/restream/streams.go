@@ -21,7 +21,7 @@ import (
 // Overlay is what the path of a stream with the masks drawn ends with, CAMERA/overlay.
 const Overlay = "overlay"
 
-// The protocols that somebody may watch by.
+// The protocols that viewers may watch by.
 const (
 	RTSPProtocol = "rtsp"
 	WHEPProtocol = "whep"
@@ -30,7 +30,7 @@ const (
 // DefaultViewers is how many may watch at once, all streams together.
 const DefaultViewers = 64
 
-// Why somebody cannot watch, or not any longer.
+// Why a viewer cannot watch, or not any longer.
 var (
 	// ErrNoStream: there is no stream at that path.
 	ErrNoStream = errors.New("no such stream")
@@ -96,7 +96,7 @@ func (s *Streams) Cameras(names []string) {
 }
 
 // Publish sends a frame to those who watch: bgr returns its picture, tight rows of m.Width×3 bytes, and is called if
-// somebody does. It encodes on the caller's goroutine, waits for no viewer, and keeps neither argument.
+// there are viewers. It encodes on the caller's goroutine, waits for no viewer, and keeps neither argument.
 func (s *Streams) Publish(m *segdv1.MaskFrame, bgr func() []byte) {
 	s.mu.Lock()
 	c, known := s.cameras[m.GetCamera()]
@@ -107,7 +107,7 @@ func (s *Streams) Publish(m *segdv1.MaskFrame, bgr func() []byte) {
 	}
 }
 
-// Watch lets somebody in who watches the stream at path, CAMERA or CAMERA/overlay, by that protocol. The packets come
+// Watch lets a viewer in who watches the stream at path, CAMERA or CAMERA/overlay, by that protocol. The packets come
 // once Start is called, by write, one call after the other: it may change neither header nor payload, and must not block.
 // Where it returns an error the viewer is too slow. end is called, at most once, if the stream ends before Leave is
 // called. Neither may call the Viewer's methods. The error wraps ErrNoStream, ErrRemoved, ErrFull or ErrClosed.
@@ -144,7 +144,7 @@ func (s *Streams) enter(protocol, path string) (*stream, error) {
 	return st, nil
 }
 
-// Check tells why nobody can watch the stream at path. It does not look at the limits.
+// Check tells why no viewer can watch the stream at path. It does not look at the limits.
 func (s *Streams) Check(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -137,8 +137,8 @@ func publish(s *Streams, from, to, width, height int) {
 	}
 }
 
-// A frame is encoded once for all who watch a stream, for each stream that somebody watches, and not at all when nobody
-// does. Each viewer begins with a key frame, and has the pictures with their times.
+// A frame is encoded once for all who watch a stream, for each stream with viewers, and not at all when there
+// are none. Each viewer begins with a key frame, and has the pictures with their times.
 func TestOnce(t *testing.T) {
 	s := streams(t, 0)
 	publish(s, 0, 5, 64, 48)
@@ -183,7 +183,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// The masks are drawn for who asks for that, and on nobody else's pictures.
+// The masks are drawn for who asks for that, and on no other viewer's pictures.
 func TestOverlay(t *testing.T) {
 	s := streams(t, 0)
 	drawn, plain := watch(t, s, "gate/overlay"), watch(t, s, "gate")
@@ -245,7 +245,7 @@ func TestSlowViewer(t *testing.T) {
 	}
 }
 
-// Key frames come when somebody asks, but not more than two a second, however many ask.
+// Key frames come when a viewer asks, but not more than two a second, however many ask.
 func TestKeyFrames(t *testing.T) {
 	s := streams(t, 0)
 	w := watch(t, s, "gate")

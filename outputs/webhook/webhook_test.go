@@ -353,7 +353,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// While a server hangs, so many events wait, the newest, and nobody waits for them.
+// While a server hangs, so many events wait, the newest, and no camera waits for them.
 func TestQueueIsBounded(t *testing.T) {
 	hang := make(chan struct{})
 	srv := serve(t, func(http.ResponseWriter, int, string) { <-hang })

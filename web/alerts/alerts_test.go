@@ -145,7 +145,7 @@ func TestBadAlertmanager(t *testing.T) {
 	}
 }
 
-// One that is away or hangs costs whoever asks a few seconds at most, and is heard when it is back.
+// One that is away or hangs costs a caller a few seconds at most, and is heard when it is back.
 func TestAlertmanagerComesBack(t *testing.T) {
 	release := make(chan struct{})
 	url, _ := alertmanager(t, func(w http.ResponseWriter) {

@@ -30,7 +30,7 @@ func Address(page, local string) string {
 
 // outward is the address that this machine's route to others has.
 func outward() (netip.AddrPort, error) {
-	conn, err := net.Dial("udp", "192.0.2.1:9") // of nobody (RFC 5737), and nothing is sent
+	conn, err := net.Dial("udp", "192.0.2.1:9") // of no host (RFC 5737), and nothing is sent
 	if err != nil {
 		return netip.AddrPort{}, err
 	}

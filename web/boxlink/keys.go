@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// ErrStranger is why whoever answers at a box's address, or asks, is not believed to be that box.
+// ErrStranger is why a peer that answers at a box's address, or asks, is not believed to be that box.
 var ErrStranger = errors.New("it is another box, or its tokens are not those of this box; accepts the same http.token, http.viewer_token and whip.token on all boxes of a fleet")
 
-// keys are those by which boxes know one another: whoever has the fleet's secret is one of its boxes, which decides
+// keys are those by which boxes know one another: a host that has the fleet's secret is one of its boxes, which decides
 // itself who may do what.
 type keys struct{ secret []byte }
 
-// The ends of a connection between boxes have keys of their own, so that nobody can send one's words back to it.
+// The ends of a connection between boxes have keys of their own, so that one's words cannot be sent back to it.
 const (
 	endServer = "server"
 	endClient = "client"

@@ -29,7 +29,7 @@ func meet(t *testing.T, asked, asking *tls.Config) (askedErr, askingErr error) {
 	return <-ended, askingErr
 }
 
-// Boxes with the same secret know one another, and nobody else is one.
+// Boxes with the same secret know one another, and no other host is one.
 func TestKeys(t *testing.T) {
 	end := func(secret, box, end string) *tls.Config {
 		c, err := keys{[]byte(secret)}.tls(box, end)
@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 
-	// Somebody who does not care whom they ask is not answered.
+	// A client that does not care which box it asks is not answered.
 	stranger := end("another", "one", endClient)
 	stranger.VerifyConnection = nil
 	if err, _ := meet(t, end(ours, "one", endServer), stranger); !errors.Is(err, ErrStranger) {

@@ -20,7 +20,7 @@ import (
 
 const (
 	// forwardedFor is who sent a request that another box hands on, and forwardedAs as what that box has let them in;
-	// nobody but boxes gets here.
+	// only boxes get here.
 	forwardedFor = "Segd-Forwarded-For"
 	forwardedAs  = "Segd-Forwarded-As"
 
@@ -35,7 +35,7 @@ const (
 type Config struct {
 	// Box is the name of this box.
 	Box string
-	// Secret is what all boxes of the fleet have and nobody else has.
+	// Secret is what all boxes of the fleet have and no other host has.
 	Secret []byte
 	// Address returns the URL at which the page of another box is reached, or why that is not known.
 	Address func(box string) (string, error)
@@ -127,7 +127,7 @@ func (l *Link) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// holder is the box that a request is handed on to, and as what whoever asks was let in.
+// holder is the box that a request is handed on to, and as what its client was let in.
 type holder struct{ box, as string }
 
 // holderKey is the context's key of the holder, and handed that of a request that was handed on.

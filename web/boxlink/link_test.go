@@ -200,7 +200,7 @@ func (w *wire) has(text string) bool {
 	return bytes.Contains(w.all.Bytes(), []byte(text))
 }
 
-// Whatever the way to a box is, requests, uploads, streams and live connections get there and their ends do, and whoever
+// Whatever the way to a box is, requests, uploads, streams and live connections get there and their ends do, and a client that
 // is on the way sees nothing of it.
 func TestLink(t *testing.T) {
 	for name, serve := range map[string]func(http.Handler) *httptest.Server{"HTTP": httptest.NewServer, "HTTPS": httptest.NewTLSServer} {
@@ -352,7 +352,7 @@ func (b *boxes) uses(other *box, s server) {
 	waitfor.Next(t, "its end there", s.ended)
 }
 
-// What somebody has heard on the way they cannot send again, at that box or another one, nor can they change it.
+// What is recorded on the way cannot be sent again, at that box or another one, nor changed.
 func TestHeardIsOfNoUse(t *testing.T) {
 	b := newBoxes(t)
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") }
@@ -447,7 +447,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Whoever asks for a box that is not reached is told why.
+// A client that asks for a box that is not reached is told why.
 func TestNotReached(t *testing.T) {
 	b := newBoxes(t)
 	answer := func(http.ResponseWriter, *http.Request) {}
@@ -493,7 +493,7 @@ func TestNotReached(t *testing.T) {
 		t.Errorf("%d bytes of headers were taken", n)
 	}
 
-	// One that says nothing is waited for as long as somebody wants it.
+	// One that says nothing is waited for as long as the client does.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ type Config struct {
 	Replace bool
 	// ICEServers are told to publishers and viewers, in Link headers.
 	ICEServers []ICEServer
-	// Streams are what viewers watch. Nil: nobody can.
+	// Streams are what viewers watch. Nil: none can.
 	Streams *restream.Streams
 	// ConnectTimeout is how long the first packet of video, or a viewer's connection, may take after the offer.
 	// 0: DefaultConnectTimeout.

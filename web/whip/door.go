@@ -15,8 +15,8 @@ type Door struct {
 	wake   chan struct{} // holds one token when there may be a publisher to take
 
 	mu      sync.Mutex // guards what follows
-	current *session   // from its offer to its end; nil: nobody publishes
-	ready   *session   // current, when its video has begun and nobody took it yet
+	current *session   // from its offer to its end; nil: no publisher
+	ready   *session   // current, when its video has begun and it was not taken yet
 	ousted  string     // the session that was last replaced, so that it can be told
 	closed  bool
 }

@@ -24,7 +24,7 @@ const (
 	resourceMethods = "PATCH, DELETE, OPTIONS"
 )
 
-// errNoSession: nobody has a session of that id.
+// errNoSession: there is no session of that id.
 var errNoSession = errors.New("no such session; it may have ended")
 
 // retryFull is when a viewer may come again that was one too many, in seconds.

@@ -206,12 +206,12 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// The port that TCP got for port 0 may be somebody else's over UDP; then there is another. One that was asked for is refused.
+// The port that TCP got for port 0 may be another program's over UDP; then there is another. One that was asked for is refused.
 func TestPortTakenOverUDP(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		addr  string
-		taken int // so many tries find somebody else over UDP
+		taken int // so many tries find another program over UDP
 		tries int
 		wrong bool
 	}{

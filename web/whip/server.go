@@ -111,7 +111,7 @@ func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
 // anyPortTries bounds the ports that are tried for port 0.
 const anyPortTries = 8
 
-// listenBoth takes the port, of TCP first: for port 0 that says which it is. Somebody else may have that one over UDP; then
+// listenBoth takes the port, of TCP first: for port 0 that says which it is. Another program may have that one over UDP; then
 // another is tried. On every interface, UDP is left to the caller: conn is nil.
 func listenBoth(
 	addr netip.AddrPort, listenUDP func(network string, addr *net.UDPAddr) (*net.UDPConn, error),

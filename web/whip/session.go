@@ -97,8 +97,8 @@ func (s *session) onTrack(t *webrtc.TrackRemote, r *webrtc.RTPReceiver) {
 // Codec returns what the video is in.
 func (s *session) Codec() codec.ID { return codecOf(s.track.Codec().MimeType) }
 
-// silentAfter is how long no video at all may come before the session is in nobody's
-// way any more: whoever lost its connection and is back already need not wait
+// silentAfter is how long no video at all may come before the session is in no one's
+// way any more: a publisher that lost its connection and is back already need not wait
 // until that is certain.
 const silentAfter = 2 * time.Second
 

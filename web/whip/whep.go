@@ -31,7 +31,7 @@ func (s *Server) watchEndpoint(below string) http.HandlerFunc {
 	}
 }
 
-// watch answers the offer of somebody who would watch.
+// watch answers the offer of a viewer.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, camera, below string) {
 	body, ok := readBody(w, r, typeSDP, "Accept-Post", maxOffer)
 	if !ok {

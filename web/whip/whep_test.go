@@ -173,7 +173,7 @@ func (o *onlooker) seen(n int) (keys int) {
 	return keys
 }
 
-// Whoever offers to receive video gets a camera's, over UDP or TCP, with audio asked for or not, until they or the server
+// A client that offers to receive video gets a camera's, over UDP or TCP, with audio asked for or not, until they or the server
 // end it.
 func TestWatch(t *testing.T) {
 	streams := restream.New(restream.Config{})
@@ -232,7 +232,7 @@ func TestWatch(t *testing.T) {
 	watching(0)
 }
 
-// What is no offer of a viewer's, or for what there is not, is answered with what would be accepted; nobody is counted for it.
+// What is no offer of a viewer's, or for what there is not, is answered with what would be accepted; no viewer is counted for it.
 func TestWatchBadInput(t *testing.T) {
 	t.Parallel()
 	streams := restream.New(restream.Config{Viewers: 1})

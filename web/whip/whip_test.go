@@ -262,7 +262,7 @@ func TestBackAtOnce(t *testing.T) {
 	}
 }
 
-// Somebody who gets an answer and never connects does not keep the camera.
+// A client that gets an answer and never connects does not keep the camera.
 func TestNeverConnects(t *testing.T) {
 	t.Parallel()
 	_, base := serve(t, Config{ConnectTimeout: 50 * time.Millisecond})

@@ -128,7 +128,7 @@ func contents(settings bool, at time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// chosen are those of the names that somebody asked for.
+// chosen are those of the names that the user asked for.
 func chosen(names, wanted []string) ([]string, error) {
 	if len(wanted) == 0 {
 		return names, nil

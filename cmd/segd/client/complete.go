@@ -10,10 +10,10 @@ import (
 	"github.com/segd/segd/bus"
 )
 
-// completeTimeout is how long somebody who has pressed Tab waits.
+// completeTimeout is how long a user who has pressed Tab waits.
 const completeTimeout = 2 * time.Second
 
-// A shell is told nothing of what goes wrong: somebody is typing.
+// A shell is told nothing of what goes wrong: the user is typing.
 
 // completeAny completes a camera of any site.
 func (f *natsFlags) completeAny(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -134,7 +134,7 @@ func TestCompleteCameras(t *testing.T) {
 		{"camera set", "yard attic :4"},
 		{"camera pause", "yard :4"},
 		{"camera resume", "attic :4"},
-		{"camera remove --nats nats://127.0.0.1:1", ":4"}, // nobody there
+		{"camera remove --nats nats://127.0.0.1:1", ":4"}, // no server there
 	} {
 		var out bytes.Buffer
 		std := cli.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}

@@ -1,7 +1,7 @@
 // Package client is the commands that talk to a running segd: over NATS, and to its page
 // for pictures.
 //
-// Whoever answers may be anybody: messages come through package bus, which refuses what
+// What answers need not be segd: messages come through package bus, which refuses what
 // segd would not send, text goes through cli.Printable before it is shown, and files
 // that are named after what came are written through a record.OpenFolder.
 package client

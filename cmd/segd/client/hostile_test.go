@@ -64,7 +64,7 @@ func filesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// Whoever may publish on a server can publish anything. Messages that segd would not
+// A client that may publish on a server can publish anything. Messages that segd would not
 // send are told of and skipped: they write no file outside the folder, end nothing and
 // do not steer the terminal.
 func TestWatchHostileMessages(t *testing.T) {
@@ -155,7 +155,7 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	}
 }
 
-// subscribed tells whether somebody listens to masks.
+// subscribed tells whether there is a subscriber to masks.
 func subscribed(s *server.Server) bool {
 	subs, err := s.Subsz(&server.SubszOptions{Subscriptions: true, Test: "segd.v1.home.gate.mask"})
 	return err == nil && len(subs.Subs) > 0

@@ -48,7 +48,7 @@ func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on p
 	if fps > 0 {
 		u.RawQuery += fmt.Sprintf("&fps=%d", fps)
 	}
-	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that nobody needs to
+	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that there is no need to
 	if err != nil {
 		return page.explainDial(camera, resp, err)
 	}

@@ -169,7 +169,7 @@ func watchAgain(ctx context.Context, page pageFlags, camera string, fps int, say
 		err := watchPage(ctx, page, camera, fps, on)
 		switch {
 		case ctx.Err() != nil:
-			return nil // ended by whoever started it
+			return nil // ended by its caller
 		case cli.Status(err) == cli.ExitUsage && !came: // later it may be a segd that has not found its cameras yet
 			return err
 		case !away:

@@ -132,7 +132,7 @@ func restore(ctx context.Context, std cli.Streams, to *storeFlags, replace bool,
 	return nil
 }
 
-// put keeps what a backup has of a camera: its settings last, so that whoever finds it finds all.
+// put keeps what a backup has of a camera: its settings last, so that a segd that finds it finds all.
 func (s *store) put(ctx context.Context, name string, c backup.Camera, value []byte) (string, error) {
 	var at time.Time
 	if c.Checkpoint != nil {
@@ -167,7 +167,7 @@ type sealedSettings struct {
 	Sealed  []byte `json:"sealed"`
 }
 
-// keys open and seal cameras' settings. Both are nil where nobody has said where this segd's key is.
+// keys open and seal cameras' settings. Both are nil where it is not known where this segd's key is.
 type keys struct {
 	path  string
 	made  bool        // ours is theirs, and not in its file yet
@@ -215,7 +215,7 @@ func (k *keys) open(with *sealed.Key, value []byte) ([]byte, error) {
 	return with.Open(outer.Sealed)
 }
 
-// value is what to keep for settings of the backup: as they are if this segd's key opens them or nobody can
+// value is what to keep for settings of the backup: as they are if this segd's key opens them or no key does
 // tell, or sealed by its key instead of the backup's.
 func (k *keys) value(settings []byte) ([]byte, error) {
 	switch {

@@ -145,7 +145,7 @@ func TestSaveVideoFullDisk(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing costs what the queue has no room for, and holds nobody up.
+// A disk that takes nothing costs what the queue has no room for, and delays nothing else.
 func TestSaveSlowDisk(t *testing.T) {
 	const frames = 3 * saveQueue
 	var errs clitest.Output

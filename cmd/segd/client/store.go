@@ -46,7 +46,7 @@ type store struct {
 	kept *bus.Checkpoints
 }
 
-// open opens the store, and finds the key's file if nobody has named it.
+// open opens the store, and finds the key's file if it was not named.
 func (f *storeFlags) open(ctx context.Context, std cli.Streams) (_ *store, err error) {
 	log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	cfg := bus.Config{Site: f.to.site, External: bus.External{URL: f.to.server.url, Access: f.to.server.access}, Logger: log}
@@ -83,7 +83,7 @@ func (f *storeFlags) open(ctx context.Context, std cli.Streams) (_ *store, err e
 	return &store{b, b.Checkpoints()}, nil
 }
 
-// denied adds to an error what it means when nobody answers.
+// denied adds to an error what it means when no server answers.
 func denied(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w; the store is for those whom the server permits it: of the server inside segd, users of the role admin", err)

@@ -89,7 +89,7 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 		})
 	}
 	if ctx.Err() != nil {
-		return nil // ended by whoever started it
+		return nil // ended by its caller
 	}
 	return err
 }

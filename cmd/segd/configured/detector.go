@@ -9,7 +9,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 )
 
-// Detector finds things in pictures. Whoever opened it closes it.
+// Detector finds things in pictures. Its opener closes it.
 type Detector interface {
 	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
 	String() string // says what it is

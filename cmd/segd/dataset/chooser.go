@@ -11,7 +11,7 @@ import (
 const (
 	Changed   = "changed"   // an object came, went, was hidden or found again, or was in a zone or at a line
 	Unsure    = "unsure"    // an object's score is low
-	Corrected = "corrected" // somebody annotated
+	Corrected = "corrected" // a person annotated
 )
 
 // Reasons are all of these.

@@ -23,7 +23,7 @@ import (
 // awkward is a name that no path, no attribute and no YAML takes as it is.
 var awkward = "a/b\\c: <&\"'🐈>" + strings.Repeat("x", 200)
 
-// recorded is a folder with ten frames of gate and five of yard, each with a person, a thing that somebody marked as awkward,
+// recorded is a folder with ten frames of gate and five of yard, each with a person, a thing that was marked as awkward,
 // and one that is not in sight.
 func recorded(t *testing.T) string {
 	t.Helper()

@@ -35,7 +35,7 @@ func TestBeside(t *testing.T) {
 	}
 	waitfor.True(t, "the end of what it started", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
-		return err != nil || strings.Contains(string(stat), ") Z ") // whoever adopted it has not looked yet
+		return err != nil || strings.Contains(string(stat), ") Z ") // its new parent has not waited for it yet
 	})
 
 	for command, want := range map[string]string{"exit 3": "exit status 3", "true": "exit status 0"} {

@@ -89,7 +89,7 @@ func serveBenchCameras(ctx context.Context, std cli.Streams, n int, path string,
 		return err
 	}
 	if _, err := in.ReadString('\n'); err != nil {
-		return nil // whoever started this is gone
+		return nil // the parent is gone
 	}
 	say = camerasSay{}
 	for _, s := range servers {

@@ -141,7 +141,7 @@ func checkDetector(cfg *config.Config) (string, error) {
 	return ": " + d.String(), d.Close()
 }
 
-// checkAddress fails if somebody else listens there. That the segd of this configuration does is what one
+// checkAddress fails if another program listens there. That the segd of this configuration does is what one
 // expects of one that is in use.
 func checkAddress(ctx context.Context, a address, r running) (string, error) {
 	err := a.free(ctx)

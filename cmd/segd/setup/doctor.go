@@ -303,7 +303,7 @@ func lookAtClip(path string) finding {
 	return finding{"demo clip", fine, path, ""}
 }
 
-// lookAtPorts tries those of cfg; where nobody has named cfg, any segd may have them.
+// lookAtPorts tries those of cfg; where cfg was not named, any segd may have them.
 func lookAtPorts(ctx context.Context, cfg *config.Config, named bool) []finding {
 	r := segdAt(ctx, cfg)
 	if !named {

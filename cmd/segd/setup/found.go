@@ -10,7 +10,7 @@ import (
 	"github.com/segd/segd/internal/plain"
 )
 
-// discoverTimeout is how long cameras are looked for, while somebody waits.
+// discoverTimeout is how long cameras are looked for, while the user waits.
 const discoverTimeout = 2 * time.Second
 
 // look finds cameras and lists them with numbers. That none is found is no error.

@@ -29,7 +29,7 @@ import (
 	"github.com/segd/segd/internal/redact"
 )
 
-// cameraPaths are where makers put their cameras' main stream, for whoever knows no
+// cameraPaths are where makers put their cameras' main stream, for users who know no
 // more of a camera than its address.
 var cameraPaths = []string{
 	"/stream1",                             // TP-Link Tapo
@@ -241,7 +241,7 @@ func (i *initialiser) try(ctx context.Context, cam config.Camera, most time.Dura
 	return ingest.First(ctx, cameras.Source(cam, nil), func(*ingest.Frame, codec.ID) {})
 }
 
-// askForCameras asks until somebody has no more cameras.
+// askForCameras asks until the user has no more cameras.
 func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error) {
 	found, err := i.look(ctx)
 	if err != nil {
@@ -282,7 +282,7 @@ func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error
 	}
 }
 
-// login asks for user and password. Without a user somebody gave up.
+// login asks for user and password. Without a user name the person gave up.
 func (i *initialiser) login() (user, password string, err error) {
 	user, err = i.ask("User name (Enter gives up): ")
 	if err != nil || user == "" {
@@ -294,7 +294,7 @@ func (i *initialiser) login() (user, password string, err error) {
 }
 
 // talkOver tries cam, asks for what it turns out to want, and for its name. It is
-// not ok if somebody wants to name another.
+// not ok if the user wants to name another.
 func (i *initialiser) talkOver(ctx context.Context, cam config.Camera) (_ config.Camera, ok bool, err error) {
 	for {
 		if err := valid(cam); err != nil {

@@ -37,7 +37,7 @@ func camera(t *testing.T, cfg demo.Config) *demo.Server {
 	return s
 }
 
-// typing is an initialiser at which somebody types lines.
+// typing is an initialiser that reads these lines.
 func typing(out io.Writer, paths []string, lines ...string) *initialiser {
 	return &initialiser{in: bufio.NewReader(strings.NewReader(strings.Join(lines, "\n") + "\n")), out: out, paths: paths}
 }

@@ -152,7 +152,7 @@ func segdAt(ctx context.Context, cfg *config.Config) running {
 	return running{there: true}
 }
 
-// shows trusts whoever shows the certificate in a file, whatever name that is for: the address has none.
+// shows trusts a server with the certificate in a file, whatever name that is for: the address has none.
 func shows(ctx context.Context, file string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true,

@@ -27,7 +27,7 @@ const (
 	differs     = 30       // in one of the three colours, of 255
 )
 
-// lawn is where that person walks and nobody else does in those frames.
+// lawn is where that person walks and no one else does in those frames.
 var lawn = image.Rect(60, 250, 430, 576)
 
 func main() {

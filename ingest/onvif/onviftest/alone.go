@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// network is held by one process at a time: whoever listens hears the probes of all.
+// network is held by one process at a time: each listener hears the probes of all.
 var network struct {
 	sync.Mutex
 	users int

@@ -29,7 +29,7 @@ type Camera struct {
 	ShutClock      bool          // its time is for users, too
 	// Authority is where it believes to be; "": where it is.
 	Authority string
-	// Stream is the URL of all its streams; "": each has its own, where nobody listens.
+	// Stream is the URL of all its streams; "": each has its own, where nothing listens.
 	Stream string
 	// Answers are those to some operations, within the SOAP body.
 	Answers map[string]string

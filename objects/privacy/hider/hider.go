@@ -18,7 +18,7 @@ const (
 	// least.
 	objectFor = 2 * time.Second
 	sightFor  = time.Second
-	// staleLooks is after how many looks that did not come nobody knows what is in the picture.
+	// staleLooks is after how many looks that did not come it is not known what is in the picture.
 	staleLooks = 3
 	// walk is how far a person walks in a second, in heights: 1.4 m of 1.75.
 	walk = 0.8

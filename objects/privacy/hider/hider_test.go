@@ -98,7 +98,7 @@ func wantHidden(t *testing.T, what string, c *privacy.Cover, box image.Rectangle
 
 var here, there = image.Rect(40, 60, 70, 140), image.Rect(220, 60, 250, 140)
 
-// What is to be hidden is, whoever marked it and whatever it is called, and nothing else.
+// What is to be hidden is, however it was marked and whatever it is called, and nothing else.
 func TestWho(t *testing.T) {
 	kept := blurred
 	kept.ExceptKept = true
@@ -128,7 +128,7 @@ func TestWho(t *testing.T) {
 		if tt.hidden && c.Parts[0].Fill != (len(tt.cfg.Fill) > 0) {
 			t.Errorf("%s: fill %v", tt.name, c.Parts[0].Fill)
 		}
-		// The detection of somebody who is shown is theirs; one that is no object's is hidden.
+		// The detection of a person who is shown is theirs; one that is no object's is hidden.
 		detected := features.Detection{Box: here, Class: "person", Score: 0.2}
 		c = w.show(scene{objects: []objects.Object{tt.object}, results: []tracker.Object{r}, found: []features.Detection{detected}})
 		wantHidden(t, tt.name+", detected", c, here, tt.hidden || !tt.cfg.ExceptKept)

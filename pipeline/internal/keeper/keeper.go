@@ -24,7 +24,7 @@ import (
 const (
 	// SaveTimeout bounds how long it takes to keep a checkpoint, that at the end included.
 	SaveTimeout = 5 * time.Second
-	// SaveLeast is between one checkpoint and the next, however often somebody annotates.
+	// SaveLeast is between one checkpoint and the next, however often there are annotations.
 	SaveLeast = 200 * time.Millisecond
 	// quality is that of the pictures, 1 to 100.
 	quality = 95

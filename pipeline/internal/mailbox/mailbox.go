@@ -13,7 +13,7 @@ import (
 type Item interface {
 	// Pinned is what must not be replaced. How many may be pinned at once bounds a Box.
 	Pinned() bool
-	// Cored is what has a core already that it goes on with. Whoever has the item says so.
+	// Cored is what has a core already that it goes on with. The holder of the item says so.
 	Cored() bool
 }
 
@@ -25,11 +25,11 @@ type Box[T Item] struct {
 	changed sync.Cond
 	items   []T       // oldest first; all but the last are pinned
 	filled  time.Time // since when there are any
-	idle    bool      // whether somebody waits for one
+	idle    bool      // whether a reader waits for one
 	closed  bool
 }
 
-// New returns an empty box, which calls drop, outside of its lock, with each item that nobody will read.
+// New returns an empty box, which calls drop, outside of its lock, with each item that will not be read.
 func New[T Item](drop func(T)) *Box[T] {
 	b := &Box[T]{drop: drop}
 	b.changed.L = &b.mu

@@ -216,7 +216,7 @@ func TestLosesNothing(t *testing.T) {
 	}
 }
 
-// Who puts is told whether somebody waits; who takes, whether the first item has a core, however long it has waited.
+// Who puts is told whether a reader waits; who takes, whether the first item has a core, however long it has waited.
 func TestAwaitedAndCored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drop, _ := collect()

@@ -28,7 +28,7 @@ type Scene struct {
 	picture    *picture
 }
 
-// picture is there by its pixels until somebody encodes it, and by a tenth of them from then on. Any goroutine may use it.
+// picture is there by its pixels until it is encoded, and by a tenth of them from then on. Any goroutine may use it.
 type picture struct {
 	mu      sync.Mutex
 	bgr     []byte
@@ -175,7 +175,7 @@ func (m *Memory) ForgetAutomatic(table objects.Table) {
 	})
 }
 
-// forgetUnmarked leaves what people may have marked, where nobody knows what was marked automatically: what has
+// forgetUnmarked leaves what people may have marked, where it is not known what was marked automatically: what has
 // an id of theirs, or is in a picture of what they marked or keep.
 func (m *Memory) forgetUnmarked() {
 	theirs := make(map[uint32]bool)

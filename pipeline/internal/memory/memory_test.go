@@ -95,7 +95,7 @@ func TestForgetAutomatic(t *testing.T) {
 			t.Errorf("object %d is called %q", o.ID, o.Label)
 		}
 	}
-	// Of a foreign checkpoint nobody knows what is automatic.
+	// Of a foreign checkpoint it is not known what is automatic.
 	var foreign Memory
 	foreign.Add(of(1, 300))
 	foreign.SetLast(of(2, 300, 301))

@@ -2,7 +2,7 @@
 // next one when it names none or one that has passed.
 //
 // In go requests, from any goroutine, and the numbers of the frames as they come, from one; out comes for each frame the
-// request that it is to take along. A request is answered exactly once, by whoever has it then.
+// request that it is to take along. A request is answered exactly once, by its holder then.
 package pending
 
 import (
@@ -19,7 +19,7 @@ const (
 	// Max bounds the annotations that wait, and so the pinned frames in a mailbox.
 	Max = 8
 	// maxAhead is how many frames ahead of the next one an annotation may name: more than
-	// come while whoever sent it waits for the answer.
+	// come while its sender waits for the answer.
 	maxAhead = 1000
 	// maxPassed bounds the damaged frames that an annotation lets pass before it takes
 	// one of them: as long as a camera may take to its next key frame.
@@ -34,7 +34,7 @@ type Request struct {
 
 	done    chan Answer // capacity 1; answered exactly once
 	passed  int         // damaged frames that it did not take
-	left    bool        // nobody waits for the answer any more
+	left    bool        // the sender does not wait any more
 	counted *uint64     // the frame that it names, if it is configured, as the source counts
 }
 
@@ -44,7 +44,7 @@ type Answer struct {
 	Err       error
 }
 
-// New returns a request that somebody makes, and Configured one of the configuration.
+// New returns a request of a client, and Configured one of the configuration.
 func New(a *annotation.Annotation) *Request {
 	return &Request{Annotation: a, done: make(chan Answer, 1)}
 }
@@ -188,7 +188,7 @@ func (q *Queue) Leave(r *Request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !slices.Contains(q.pending, r) {
-		return false // whoever has it may read left
+		return false // its holder may read left
 	}
 	f := r.Annotation.Frame
 	r.left = f != nil && *f >= q.next

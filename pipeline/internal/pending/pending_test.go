@@ -120,7 +120,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// Nobody waits for a frame that is far ahead.
+// No request waits for a frame that is far ahead.
 func TestNear(t *testing.T) {
 	var q Queue
 	q.Claim(41, true)
