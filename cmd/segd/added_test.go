@@ -18,6 +18,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -131,7 +132,7 @@ const (
 
 func guardedCamera(t *testing.T) (address string) {
 	t.Helper()
-	return camera(t, demo.Config{User: cameraUser, Password: cameraPassword}).URL()
+	return daemontest.Camera(t, demo.Config{User: cameraUser, Password: cameraPassword}).URL()
 }
 
 func member(name, value string) string {
@@ -266,7 +267,7 @@ func TestTryCamera(t *testing.T) {
 		t.Fatal(err)
 	}
 	picture, err := jpeg.DecodeConfig(bytes.NewReader(tried.Picture))
-	if err != nil || picture.Width != clipWidth || tried.Width != clipWidth || tried.Height != clipHeight || tried.Codec == "" {
+	if err != nil || picture.Width != daemontest.Width || tried.Width != daemontest.Width || tried.Height != daemontest.Height || tried.Codec == "" {
 		t.Errorf("%d×%d of %q, %+v, %v", tried.Width, tried.Height, tried.Codec, picture, err)
 	}
 	const noPicture = `"type":"no-picture"` // of what could be added all the same
@@ -313,10 +314,10 @@ func TestTypingIsNotWaiting(t *testing.T) {
 	}
 	t.Parallel()
 	const wait = 5 * time.Second
-	a := newAdding(t, "", fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true}", pictures(t, 20)))
+	a := newAdding(t, "", fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true}", daemontest.Pictures(t, 20)))
 	a.start()
 	a.up("gate")
-	marks := &typed{strings.NewReader(strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)), wait + time.Second}
+	marks := &typed{strings.NewReader(strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)), wait + time.Second}
 	var out, errs bytes.Buffer
 	args := []string{"annotate", "gate", "-", "--site", "home", "--nats", "nats://" + a.nats, "--wait", wait.String()}
 	if err := run(t.Context(), args, marks, &out, &errs); err != nil || !strings.Contains(out.String(), "accepted") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -48,7 +49,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	if err := os.WriteFile(host.file, []byte(host.head+"cameras: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := pictures(t, 20)
+	dir := daemontest.Pictures(t, 20)
 	a := newAdding(t, "")
 	key := filepath.Join(t.TempDir(), "there", "cameras.key")
 	configure := func(more string) {
@@ -171,7 +172,7 @@ func TestRemovedWhileMarked(t *testing.T) {
 	if got := <-answer; got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, "the camera was removed") {
 		t.Errorf("who marked on it is answered %+v", got)
 	}
-	if status, text := a.ask(http.MethodPost, "/yard/annotations", squareAnnotation); status != http.StatusNotFound {
+	if status, text := a.ask(http.MethodPost, "/yard/annotations", daemontest.Annotation); status != http.StatusNotFound {
 		t.Errorf("afterwards: %d %s", status, text)
 	}
 }

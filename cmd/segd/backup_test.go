@@ -17,12 +17,13 @@ import (
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
 )
 
 // square is an annotation of the red square in the frame that comes next.
-var square = strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)
+var square = strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)
 
 // follows has a camera follow the square, and waits until it is kept.
 func (a *adding) follows(name string) {
@@ -79,7 +80,7 @@ func TestCheckpointsOfRemovedCameras(t *testing.T) {
 		t.Skip("takes 8 s: segd started again and again")
 	}
 	t.Parallel()
-	url := camera(t, demo.Config{}).URL()
+	url := daemontest.Camera(t, demo.Config{}).URL()
 	gate := "{name: gate, transport: tcp, url: '" + url + "'}"
 	a, _ := keeping(t, gate)
 	a.start()
@@ -132,7 +133,7 @@ func TestBackup(t *testing.T) {
 		t.Skip("takes 14 s: segd started again and again")
 	}
 	t.Parallel()
-	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
+	gate := "{name: gate, transport: tcp, url: '" + daemontest.Camera(t, demo.Config{}).URL() + "'}"
 	a, storeA := keeping(t, gate)
 	a.start()
 	server := "nats://" + a.nats
@@ -257,7 +258,7 @@ func TestBackupRights(t *testing.T) {
 		t.Skip("takes 6 s: segd started again")
 	}
 	t.Parallel()
-	a, _ := keeping(t, "{name: gate, transport: tcp, url: '"+camera(t, demo.Config{}).URL()+"'}")
+	a, _ := keeping(t, "{name: gate, transport: tcp, url: '"+daemontest.Camera(t, demo.Config{}).URL()+"'}")
 	text, err := os.ReadFile(a.file)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 )
 
@@ -18,7 +19,7 @@ import (
 // with the exit status it deserves; nothing of it looks like a stack trace.
 func TestBadInput(t *testing.T) {
 	const camera1 = "cameras:\n  - {name: gate, url: 'rtsp://127.0.0.1:1/x'}\n"
-	locked := camera(t, demo.Config{User: "anna", Password: "right"})
+	locked := daemontest.Camera(t, demo.Config{User: "anna", Password: "right"})
 	lockedURL := strings.Replace(locked.URL(), "rtsp://", "rtsp://anna:wrong@", 1)
 	model := clitest.File(t, "broken.onnx", "this is no model")
 	refused := truncatedModel(t)
@@ -141,8 +142,8 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestCheckAllWell(t *testing.T) {
-	s := camera(t, demo.Config{})
-	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "', detect: {classes: [car]}}]\n"
+	s := daemontest.Camera(t, demo.Config{})
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", daemontest.Annotation) + "', detect: {classes: [car]}}]\n"
 	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
 	if err := c.Wait(t); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -22,7 +23,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Skip("takes 5 s: segd started again and again")
 	}
 	t.Parallel()
-	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
+	gate := "{name: gate, transport: tcp, url: '" + daemontest.Camera(t, demo.Config{}).URL() + "'}"
 	a, store := keeping(t, gate)
 	a.start()
 	a.follows("gate")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,8 @@ import (
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
-	"github.com/segd/segd/config"
+	"github.com/segd/segd/cmd/segd/daemon"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -23,7 +23,7 @@ import (
 func TestDetect(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", strings.Replace(quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", strings.Replace(daemontest.Quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
 		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}}\n"))
 	h := listen(t, natsAddr)
 	var seen *segdv1.Object
@@ -116,7 +116,7 @@ func TestBadDetector(t *testing.T) {
 		{"a class that it does not know", "path: ''", "persn", `"persn"; accepted: one of the 80 classes that the detector knows, such as person`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"whip: {addr: '"+freeport.Addr(t)+"'}\ndetector: {"+tt.detector+"}\ncameras:\n"+
+			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", daemontest.Quick(freeport.Addr(t), freeport.Addr(t))+"whip: {addr: '"+freeport.Addr(t)+"'}\ndetector: {"+tt.detector+"}\ncameras:\n"+
 				"  - {name: yard, url: 'whip:', detect: {classes: ["+tt.class+"]}}\n"))
 			err := c.Wait(t)
 			var printed strings.Builder
@@ -124,38 +124,6 @@ func TestBadDetector(t *testing.T) {
 				t.Errorf("exit status %d with %q; want %d with %q", code, printed.String(), cli.ExitUsage, tt.want)
 			}
 		})
-	}
-}
-
-// A network without heads is no network for detect, unless there is a detector; the setting is named.
-func TestDetectNeedsHeads(t *testing.T) {
-	t.Parallel()
-	cfg, err := config.Parse("test", []byte("cameras: [{name: a, url: 'whip:', detect: {off: true}}, {name: b, url: 'whip:'}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Model.Path = "own.onnx"
-	d := &daemon{cfg: cfg}
-	var fault *config.SettingError
-	if err := d.openDetector(cfg); !errors.As(err, &fault) || fault.Path != "cameras[1].detect" || !strings.Contains(err.Error(), "camera b: detect: the network own.onnx has no heads") {
-		t.Errorf("%v; want it to name the setting and the network", err)
-	}
-	d.heads = true
-	if err := d.openDetector(cfg); err != nil || d.detector != nil {
-		t.Errorf("%v, detector %v; want the network's heads to do", err, d.detector)
-	}
-}
-
-// The demo by hand marks nothing by itself.
-func TestDemoByHand(t *testing.T) {
-	for _, byHand := range []bool{true, false} {
-		cfg, err := demoConfig(demoFlags{byHand: byHand}, "rtsp://127.0.0.1:1/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := cfg.Cameras[0].Detect; got.On() == byHand {
-			t.Errorf("by hand %t: %+v", byHand, got)
-		}
 	}
 }
 
@@ -187,7 +155,7 @@ func TestDemoDetects(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
-	var r demoReport
+	var r daemon.DemoReport
 	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil {
 		t.Fatalf("%v in %s", err, c.Out.String())
 	}

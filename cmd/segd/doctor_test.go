@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/freeport"
 )
 
@@ -50,7 +51,7 @@ func TestDoctor(t *testing.T) {
 		t.Skip("takes 6 s: the network timed")
 	}
 	t.Parallel()
-	path := clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
+	path := clitest.File(t, "segd.yaml", daemontest.Quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
 	if err != nil || !r.OK || r.OpenCV.Version == "" {
 		t.Errorf("%v %+v", err, r)

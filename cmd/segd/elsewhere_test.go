@@ -15,8 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/nats-io/nats.go"
 
-	"github.com/segd/segd/config"
-	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/web/boxlink"
 )
@@ -99,7 +98,7 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 	b := newBoxes(t)
 	b.withTokens()
 	file := []string{
-		fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", pictures(t, 20)),
+		fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", daemontest.Pictures(t, 20)),
 		"{name: door, url: 'whip:', requires: [a=b]}",
 	}
 	b.start("one", ", labels: [a=b]", file...)
@@ -116,7 +115,7 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 	cookie := login.Cookies()[0]
 	session := cookie.Name + "=" + cookie.Value
 	const snapshot, objects = "/api/v1/cameras/gate/snapshot", "/api/v1/cameras/gate/objects"
-	marks := strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)
+	marks := strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)
 	json := []string{"Content-Type", "application/json"}
 	sdp := []string{"Content-Type", "application/sdp"}
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -192,7 +191,7 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 func TestFleetHandsOnToItsBoxesOnly(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
-	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", pictures(t, 20))
+	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", daemontest.Pictures(t, 20))
 	b.withTokens()
 	b.start("one", ", labels: [a=b]", file)
 	b.http = ", token: another-another-another"
@@ -209,44 +208,12 @@ func TestFleetHandsOnToItsBoxesOnly(t *testing.T) {
 	}
 }
 
-// One token or another site makes another fleet.
-func TestBoxSecret(t *testing.T) {
-	known := map[string]bool{}
-	for _, of := range [][]string{
-		{"home", "a", "b", "c"}, {"yard", "a", "b", "c"}, {"home", "x", "b", "c"}, {"home", "a", "x", "c"}, {"home", "a", "b", "x"},
-		{"home", "b", "a", "c"}, {"home", "", "b", "c"}, {"home", "", "", ""}, {"home", "a\",\"b", "", "c"},
-	} {
-		secret, err := boxSecret(&config.Config{Site: of[0], HTTP: config.HTTP{Token: of[1], ViewerToken: of[2]}, WHIP: config.WHIP{Token: of[3]}})
-		if err != nil || known[string(secret)] {
-			t.Errorf("%q: %s %v; want one of its own", of, secret, err)
-		}
-		known[string(secret)] = true
-	}
-}
-
-func TestAddressFrom(t *testing.T) {
-	for _, tt := range []struct {
-		to    fleet.Box
-		fault string
-	}{
-		{fleet.Box{Host: "there", Address: "http://192.0.2.7:8080/"}, ""},
-		{fleet.Box{Host: "here", Address: "http://127.0.0.1:8081/"}, ""},
-		{fleet.Box{Host: "there", Address: "http://127.0.0.1:8080/"}, "of its own machine only; accepts another http.addr there, or a fleet.address"},
-		{fleet.Box{Host: "there", Version: "0.1.0"}, "at which address (segd 0.1.0)"},
-	} {
-		got, err := addressFrom("here", tt.to)
-		if (tt.fault == "") != (err == nil) || err == nil && got != tt.to.Address || err != nil && !strings.Contains(err.Error(), tt.fault) {
-			t.Errorf("%+v: %q %v; want fault %q", tt.to, got, err, tt.fault)
-		}
-	}
-}
-
 // Each box says where others reach its page: where it is told to, and else where it listens, with a warning that other
 // machines do not reach loopback. A client that asks for one that is not there is told so.
 func TestFleetAddress(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
-	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", pictures(t, 20))
+	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", daemontest.Pictures(t, 20))
 	one := b.start("one", ", labels: [a=b], page: 'http://127.0.0.1:1/', address: 'http://127.0.0.1:2/'", file)
 	two := b.start("two", "", file)
 	b.holder("gate")
@@ -280,7 +247,7 @@ func TestFleetViewersLeaveRoomForCommands(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
 	b.withTokens()
-	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 1, loop: true, requires: [a=b]}", pictures(t, 20))
+	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 1, loop: true, requires: [a=b]}", daemontest.Pictures(t, 20))
 	b.start("one", ", labels: [a=b]", file)
 	var asked []*adding
 	for _, name := range []string{"two", "three"} {
@@ -336,7 +303,7 @@ func TestFleetViewersLeaveRoomForCommands(t *testing.T) {
 	} else {
 		defer func() { _ = operator.CloseNow() }()
 	}
-	marks := strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)
+	marks := strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)
 	for _, a := range asked {
 		at := "http://" + a.http + "/api/v1/cameras/gate/"
 		if resp, text := request(t, http.MethodPost, at+"annotations", marks, "Authorization", "Bearer "+operatorToken, "Content-Type", "application/json"); resp.StatusCode != http.StatusOK {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -130,9 +131,9 @@ func TestFleet(t *testing.T) {
 	}
 	t.Parallel()
 	b := newBoxes(t)
-	cam := camera(t, demo.Config{})
-	marks := clitest.File(t, "a.json", squareAnnotation)
-	file := []string{fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", cam.URL(), marks), fmt.Sprintf("{name: yard, url: 'dir:%s', fps: 5, loop: true, requires: [near=yard]}", pictures(t, 20))}
+	cam := daemontest.Camera(t, demo.Config{})
+	marks := clitest.File(t, "a.json", daemontest.Annotation)
+	file := []string{fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", cam.URL(), marks), fmt.Sprintf("{name: yard, url: 'dir:%s', fps: 5, loop: true, requires: [near=yard]}", daemontest.Pictures(t, 20))}
 	one := b.start("one", ", labels: [near=yard], page: 'http://127.0.0.1:1/'", file...)
 	two := b.start("two", "", file...)
 	first := b.holder("gate")
@@ -207,7 +208,7 @@ func TestFleetAdds(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
 	one, two := b.start("one", ""), b.start("two", ", labels: [near=gate]")
-	dir := pictures(t, 20)
+	dir := daemontest.Pictures(t, 20)
 	one.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": "gate", "url": "dir:%s", "fps": 5, "loop": true, "requires": ["near=gate"]}`, dir))
 	if box := b.holder("gate"); box != "two" {
 		t.Errorf("box %s runs it", box)
@@ -231,7 +232,7 @@ func TestFleetAdds(t *testing.T) {
 func TestFleetForwards(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
-	cam := camera(t, demo.Config{})
+	cam := daemontest.Camera(t, demo.Config{})
 	file := []string{
 		fmt.Sprintf("{name: gate, url: %q, transport: tcp, requires: [a=b]}", cam.URL()),
 		"{name: door, url: 'whip:', requires: [a=b]}", "{name: gap, url: 'whip:', requires: [c=d]}",
@@ -242,7 +243,7 @@ func TestFleetForwards(t *testing.T) {
 	if box := b.holder("gate"); box != "one" {
 		t.Fatalf("box %s runs it", box)
 	}
-	marks := strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)
+	marks := strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)
 	two.want(http.StatusOK, http.MethodPost, "/gate/annotations", marks)
 	if text := two.want(http.StatusOK, http.MethodGet, "/gate/objects", ""); !strings.Contains(text, "square") {
 		t.Errorf("objects: %s", text)
@@ -316,7 +317,7 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	}
 	t.Parallel()
 	b := newBoxes(t)
-	c, err := rareKeys()
+	c, err := daemontest.RareKeys()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +329,7 @@ func TestFleetMovesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	file := fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", s.URL(), clitest.File(t, "a.json", squareAnnotation))
+	file := fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", s.URL(), clitest.File(t, "a.json", daemontest.Annotation))
 	b.start("one", "", file)
 	first := b.holder("gate")
 	b.start("two", "", file)
@@ -343,7 +344,7 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	// A slow machine takes its time, and goes on with any frame: who waits goes on with a key frame, in which
 	// the square is where it begins, give or take a superpixel.
 	const atKey = 13
-	if gap > keysApart/2 && (len(masks[i].Objects) == 0 || masks[i].Objects[0].Box.X < atKey) {
-		t.Errorf("%v without masks; its key frames are %v apart", gap, keysApart)
+	if gap > daemontest.KeysApart/2 && (len(masks[i].Objects) == 0 || masks[i].Objects[0].Box.X < atKey) {
+		t.Errorf("%v without masks; its key frames are %v apart", gap, daemontest.KeysApart)
 	}
 }

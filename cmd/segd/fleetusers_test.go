@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -117,10 +118,10 @@ func TestComposeFleet(t *testing.T) {
 			t.Fatal(text, err)
 		}
 	}
-	cam := camera(t, demo.Config{})
+	cam := daemontest.Camera(t, demo.Config{})
 	file := []string{
-		fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", cam.URL(), clitest.File(t, "a.json", squareAnnotation)),
-		fmt.Sprintf("{name: yard, url: 'dir:%s', fps: 5, loop: true}", pictures(t, 20)),
+		fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", cam.URL(), clitest.File(t, "a.json", daemontest.Annotation)),
+		fmt.Sprintf("{name: yard, url: 'dir:%s', fps: 5, loop: true}", daemontest.Pictures(t, 20)),
 	}
 	one := b.start("one", "", file...)
 	b.nats = addrs[1]
@@ -138,7 +139,7 @@ func TestComposeFleet(t *testing.T) {
 	as("operator", addrs[2], "cordon", other)
 	as("segd", addrs[0], "uncordon", other) // by what a box has, as in its container
 
-	one.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": "attic", "url": "dir:%s", "fps": 5, "loop": true}`, pictures(t, 20)))
+	one.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": "attic", "url": "dir:%s", "fps": 5, "loop": true}`, daemontest.Pictures(t, 20)))
 	b.holder("attic")
 	waitfor.True(t, "the other box to know of it", func() bool { return two.list()["attic"].Source == "added" })
 	two.want(http.StatusOK, http.MethodPatch, "/attic", `{"fps": 10}`)

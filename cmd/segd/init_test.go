@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -25,7 +26,7 @@ func segdInit(t *testing.T, args ...string) (out, err string, fault error) {
 
 func TestInit(t *testing.T) {
 	t.Parallel()
-	server := camera(t, demo.Config{User: "admin", Password: "p&ss word"})
+	server := daemontest.Camera(t, demo.Config{User: "admin", Password: "p&ss word"})
 	url := strings.Replace(server.URL(), "rtsp://", "rtsp://admin:p&ss%20word@", 1)
 	path := filepath.Join(t.TempDir(), "etc", "segd.yaml")
 	out, log, err := segdInit(t, "--url", url, "--name", "gate", "--url", "whip:", "--site", "yard", "-c", path)
@@ -100,7 +101,7 @@ func TestInit(t *testing.T) {
 
 func TestInitRefuses(t *testing.T) {
 	t.Parallel()
-	server := camera(t, demo.Config{User: "admin", Password: "secret"})
+	server := daemontest.Camera(t, demo.Config{User: "admin", Password: "secret"})
 	for _, tc := range []struct {
 		name   string
 		args   []string

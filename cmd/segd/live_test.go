@@ -23,6 +23,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -111,17 +113,7 @@ func (h *heard) event(camera string, kind segdv1.EventKind) (found *segdv1.Event
 // metric returns the line of /metrics that begins with name.
 func metric(t *testing.T, addr, name string) string {
 	t.Helper()
-	return valueOf(get(t, "http://"+addr+"/metrics"), name)
-}
-
-// valueOf returns the value of a series in what /metrics said.
-func valueOf(text, series string) string {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, series+" "); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	return daemontest.Value(get(t, "http://"+addr+"/metrics"), name)
 }
 
 func get(t *testing.T, url string) string {
@@ -151,10 +143,10 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	const outage = 10 * time.Second
 	addr := freeport.Addr(t)
-	server := camera(t, demo.Config{Addr: addr})
+	server := daemontest.Camera(t, demo.Config{Addr: addr})
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	config := quick(httpAddr, natsAddr) + "cameras:\n" +
-		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "'}\n" +
+	config := daemontest.Quick(httpAddr, natsAddr) + "cameras:\n" +
+		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + clitest.File(t, "a.json", daemontest.Annotation) + "'}\n" +
 		"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 		"  - {name: gone, url: 'file:gone.avi'}\n"
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
@@ -186,7 +178,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 		}
 	}
 
-	camera(t, demo.Config{Addr: addr})
+	daemontest.Camera(t, demo.Config{Addr: addr})
 	waitfor.True(t, "frames after the outage", func() bool { return len(h.of("gate")) >= len(before)+10 })
 	masks := h.of("gate")
 	for i, m := range masks[1:] {
@@ -343,12 +335,12 @@ func TestDemo(t *testing.T) {
 func TestDemoEnds(t *testing.T) {
 	t.Parallel()
 	video := filepath.Join(t.TempDir(), "square.mp4")
-	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: clipWidth, Height: clipHeight, FPS: clipFPS})
+	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: daemontest.Width, Height: daemontest.Height, FPS: daemontest.FPS})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 10 {
-		if err := m.BGR(picture(n%20), time.Duration(n)*time.Second/clipFPS); err != nil {
+		if err := m.BGR(daemontest.Picture(n%20), time.Duration(n)*time.Second/daemontest.FPS); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -359,7 +351,7 @@ func TestDemoEnds(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
-	var r demoReport
+	var r daemon.DemoReport
 	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil || r.Objects == nil {
 		t.Errorf("%v in %s", err, c.Out.String())
 	}
@@ -485,7 +477,7 @@ func TestRunEndsWithItsSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	config := quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
+	config := daemontest.Quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
 	if err := segd.Wait(t); err != nil {
 		t.Error(err)

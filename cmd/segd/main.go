@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/client"
+	"github.com/segd/segd/cmd/segd/daemon"
 	"github.com/segd/segd/cmd/segd/measure"
 	"github.com/segd/segd/cmd/segd/setup"
 )
@@ -45,7 +46,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{groupSetUp, "Set up:", setup.Commands(std, version)},
-		{groupRun, "Run:", []*cobra.Command{runCommand(std), demoCommand(std)}},
+		{groupRun, "Run:", daemon.Commands(std, daemon.Version{Number: version, Commit: commit})},
 		{groupTalk, "Talk to a running segd:", client.Commands(std)},
 		{groupMeasure, "Measure:", measure.Commands(std)},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -61,9 +62,9 @@ func TestNATSServerRefuses(t *testing.T) {
 	t.Parallel()
 	addr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	stop := natsServer(t, natsAddr, "another")
-	cam := camera(t, demo.Config{})
+	cam := daemontest.Camera(t, demo.Config{})
 	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://segd:secret@%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, natsAddr) +
-		fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp, annotation: %q}]\n", cam.URL(), clitest.File(t, "a.json", squareAnnotation))
+		fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp, annotation: %q}]\n", cam.URL(), clitest.File(t, "a.json", daemontest.Annotation))
 	path := clitest.File(t, "segd.yaml", config)
 
 	check := start(t, "check", "-c", path)
@@ -146,7 +147,7 @@ func TestSecondSegdIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cam := camera(t, demo.Config{})
+	cam := daemontest.Camera(t, demo.Config{})
 	config := func(natsSection string) string {
 		return clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeport.Addr(t), natsSection)+
 			fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp}]\n", cam.URL()))

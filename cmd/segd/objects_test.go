@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -25,11 +26,11 @@ import (
 // objects.
 func TestObjectsOfARunningSegd(t *testing.T) {
 	t.Parallel()
-	server := camera(t, demo.Config{})
+	server := daemontest.Camera(t, demo.Config{})
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	api := "http://" + httpAddr + "/api/v1"
-	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
-		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"'}\n"))
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", daemontest.Quick(httpAddr, natsAddr)+"cameras:\n"+
+		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", daemontest.Annotation)+"'}\n"))
 	h := listen(t, natsAddr)
 	waitfor.True(t, "an object", func() bool {
 		masks := h.of("gate")

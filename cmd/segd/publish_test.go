@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -65,14 +66,14 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 	done, stop := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		enc, err := codec.NewEncoder(codec.EncoderConfig{Codec: codec.VP8, Width: clipWidth, Height: clipHeight, FPS: clipFPS})
+		enc, err := codec.NewEncoder(codec.EncoderConfig{Codec: codec.VP8, Width: daemontest.Width, Height: daemontest.Height, FPS: daemontest.FPS})
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer enc.Close()
 		pack := rtp.NewPacketizer(1200, 0, 0, &codecs.VP8Payloader{}, rtp.NewRandomSequencer(), 90000)
-		tick := time.NewTicker(time.Second / clipFPS)
+		tick := time.NewTicker(time.Second / daemontest.FPS)
 		defer tick.Stop()
 		for n := 0; ; n++ {
 			select {
@@ -80,13 +81,13 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 				return
 			case <-tick.C:
 			}
-			packets, err := enc.BGR(picture(n%20), true) // every frame a key frame: no viewer needs to ask for one
+			packets, err := enc.BGR(daemontest.Picture(n%20), true) // every frame a key frame: no viewer needs to ask for one
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for _, p := range packets {
-				for _, r := range pack.Packetize(p.Data, 90000/clipFPS) {
+				for _, r := range pack.Packetize(p.Data, 90000/daemontest.FPS) {
 					_ = track.WriteRTP(r) // fails at the end
 				}
 			}
@@ -111,7 +112,7 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	config := clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+
+	config := clitest.File(t, "segd.yaml", daemontest.Quick(httpAddr, natsAddr)+
 		"whip: {addr: '127.0.0.1:0', token: "+whipToken+"}\ncameras: [{name: door, url: 'whip:'}]\n")
 
 	c := start(t, "check", "-c", config)
@@ -143,7 +144,7 @@ func TestPublisher(t *testing.T) {
 
 	end := sendWHIP(t, url)
 	waitfor.True(t, "masks", func() bool { return len(h.of("door")) >= 5 })
-	if m := h.of("door")[4]; m.Width != clipWidth || m.Height != clipHeight {
+	if m := h.of("door")[4]; m.Width != daemontest.Width || m.Height != daemontest.Height {
 		t.Errorf("mask of %d×%d", m.Width, m.Height)
 	}
 	if h.event("door", segdv1.EventKind_EVENT_KIND_CAMERA_UP) == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -34,7 +35,7 @@ func TestReadmeCamera(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = regexp.MustCompile(`url: .*`).ReplaceAllLiteralString(text, "url: "+play(t, clip, demo.Config{}).URL())
+	text = regexp.MustCompile(`url: .*`).ReplaceAllLiteralString(text, "url: "+daemontest.Play(t, clip, demo.Config{}).URL())
 	natsAddr := freeport.Addr(t)
 	text = strings.Replace(text, "nats: {", "nats: {addr: '"+natsAddr+"', ", 1) + "http: {addr: '" + freeport.Addr(t) + "'}\n"
 	start(t, "run", "-c", clitest.File(t, "segd.yaml", text))

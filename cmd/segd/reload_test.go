@@ -18,6 +18,8 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -33,7 +35,7 @@ type reloading struct {
 func newReloading(t *testing.T, head string, cameras ...string) *reloading {
 	t.Helper()
 	r := &reloading{t: t, file: filepath.Join(t.TempDir(), "segd.yaml"), http: freeport.Addr(t), nats: freeport.Addr(t)}
-	r.head = quick(r.http, r.nats) + fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)) + head
+	r.head = daemontest.Quick(r.http, r.nats) + fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)) + head
 	r.write(cameras...)
 	return r
 }
@@ -76,7 +78,7 @@ func (r *reloading) reloaded() (out api.Reloaded) {
 	return out
 }
 
-// untouched checks that a camera of clipFPS frames a second was not begun anew, and that no frame is
+// untouched checks that a camera of daemontest.FPS frames a second was not begun anew, and that no frame is
 // missing but those it dropped by itself.
 func (r *reloading) untouched(h *heard, name string) {
 	r.t.Helper()
@@ -89,15 +91,15 @@ func (r *reloading) untouched(h *heard, name string) {
 		}
 		missing += m.Sequence - before.Sequence - 1
 		step := time.Duration(m.PtsNs-before.PtsNs) / time.Duration(m.Sequence-before.Sequence)
-		if step > 1500*time.Millisecond/clipFPS {
-			r.t.Errorf("camera %s: %v a frame between %d and %d; the camera sends one in %v", name, step, before.Sequence, m.Sequence, time.Second/clipFPS)
+		if step > 1500*time.Millisecond/daemontest.FPS {
+			r.t.Errorf("camera %s: %v a frame between %d and %d; the camera sends one in %v", name, step, before.Sequence, m.Sequence, time.Second/daemontest.FPS)
 		}
 	}
 	dropped := 0.0
 	text := get(r.t, "http://"+r.http+"/metrics")
 	for _, outcome := range []string{"dropped_features", "dropped_tracker", "failed"} {
 		var n float64
-		_, _ = fmt.Sscan(valueOf(text, fmt.Sprintf("segd_frames_total{camera=%q,outcome=%q}", name, outcome)), &n)
+		_, _ = fmt.Sscan(daemontest.Value(text, fmt.Sprintf("segd_frames_total{camera=%q,outcome=%q}", name, outcome)), &n)
 		dropped += n
 	}
 	if float64(missing) > dropped {
@@ -110,7 +112,7 @@ func (r *reloading) untouched(h *heard, name string) {
 
 func rtspCamera(t *testing.T, name, more string) string {
 	t.Helper()
-	return fmt.Sprintf("{name: %s, transport: tcp, url: '%s'%s}", name, camera(t, demo.Config{}).URL(), more)
+	return fmt.Sprintf("{name: %s, transport: tcp, url: '%s'%s}", name, daemontest.Camera(t, demo.Config{}).URL(), more)
 }
 
 // At SIGHUP cameras are added, changed and removed, and another one loses no frame; a file that is wrong
@@ -120,7 +122,7 @@ func TestHangup(t *testing.T) {
 		t.Skip("takes 7 s: a segd that is reloaded")
 	}
 	t.Parallel()
-	dir := pictures(t, 20)
+	dir := daemontest.Pictures(t, 20)
 	gate := rtspCamera(t, "gate", "")
 	yard := func(fps int) string { return fmt.Sprintf("{name: yard, url: 'dir:%s', loop: true, fps: %d}", dir, fps) }
 	attic := fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", dir)
@@ -413,7 +415,7 @@ func waits(t *testing.T, url string) <-chan answered {
 	answers := make(chan answered, 2)
 	for range cap(answers) {
 		go func() {
-			status, text := send(t, http.MethodPost, url, squareAnnotation)
+			status, text := send(t, http.MethodPost, url, daemontest.Annotation)
 			answers <- answered{status, text}
 		}()
 	}
@@ -506,14 +508,14 @@ func TestFileIsWatched(t *testing.T) {
 		change()
 		n++
 		waitfor.True(t, what, func() bool { return count() >= n })
-		time.Sleep(4 * settleTime) // for what must not come
+		time.Sleep(4 * daemon.SettleTime) // for what must not come
 		if got := count(); got != n {
 			t.Errorf("%s: read %d times, want once", what, got-n+1)
 			n = got
 		}
 	}
 	const a, b, c = "{name: a, url: 'rtsp://127.0.0.1:1/'}", "{name: b, url: 'rtsp://127.0.0.1:1/'}", "{name: c, url: 'rtsp://127.0.0.1:1/'}"
-	time.Sleep(4 * settleTime)
+	time.Sleep(4 * daemon.SettleTime)
 	if text := segd.Err.String(); strings.Contains(text, "read again") {
 		t.Errorf("before any change it says\n%s", text)
 	}
@@ -528,7 +530,7 @@ func TestFileIsWatched(t *testing.T) {
 		if _, err := f.WriteString(text[i : i+1]); err != nil {
 			t.Fatal(err)
 		}
-		if time.Since(last) >= settleTime {
+		if time.Since(last) >= daemon.SettleTime {
 			halts++
 		}
 		last = time.Now()
@@ -540,7 +542,7 @@ func TestFileIsWatched(t *testing.T) {
 	waitfor.True(t, "what a burst of writes has left", func() bool {
 		return strings.Contains(get(t, "http://"+r.http+"/api/v1/cameras"), `"name":"c"`)
 	})
-	time.Sleep(4 * settleTime)
+	time.Sleep(4 * daemon.SettleTime)
 	if got := count(); got > n+1+halts {
 		t.Errorf("a burst of writes: read %d times, want once", got-n)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -22,7 +23,7 @@ func TestReloadHides(t *testing.T) {
 	t.Parallel()
 	camera := func(name string) string {
 		// Nothing is detected, so that all of a picture is hidden if anything is.
-		return fmt.Sprintf(`{"name": %q, "url": "dir:%s", "loop": true, "fps": 10, "detect": {"classes": ["person"], "off": true}}`, name, pictures(t, 20))
+		return fmt.Sprintf(`{"name": %q, "url": "dir:%s", "loop": true, "fps": 10, "detect": {"classes": ["person"], "off": true}}`, name, daemontest.Pictures(t, 20))
 	}
 	gate := camera("gate")
 	r := newReloading(t, "", gate)

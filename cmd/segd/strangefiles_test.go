@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -32,7 +33,7 @@ func TestStrangeFiles(t *testing.T) {
 	}
 	pipe := fifo("pipe")
 	mixed := filepath.Dir(fifo("mixed/a.jpg"))
-	folder := pictures(t, 5)
+	folder := daemontest.Pictures(t, 5)
 	r := newReloading(t, "", fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", folder),
 		fmt.Sprintf("{name: mixed, url: 'dir:%s', loop: true, fps: 5}", mixed))
 

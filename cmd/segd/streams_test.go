@@ -11,6 +11,7 @@ import (
 	"github.com/pion/webrtc/v3"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
@@ -23,8 +24,8 @@ func TestStreams(t *testing.T) {
 	t.Parallel()
 	const token, viewer = "operator-0123456789", "viewer-0123456789ab"
 	httpAddr, natsAddr, rtspAddr := freeport.Addr(t), freeport.Addr(t), freeport.Addr(t)
-	config := clitest.File(t, "segd.yaml", strings.Replace(quick(httpAddr, natsAddr), "http: {", "http: {token: "+token+", viewer_token: "+viewer+", ", 1)+
-		"rtsp: {addr: '"+rtspAddr+"'}\nwhip: {addr: '127.0.0.1:0'}\ncameras: [{name: gate, url: '"+camera(t, demo.Config{}).URL()+"'}]\n")
+	config := clitest.File(t, "segd.yaml", strings.Replace(daemontest.Quick(httpAddr, natsAddr), "http: {", "http: {token: "+token+", viewer_token: "+viewer+", ", 1)+
+		"rtsp: {addr: '"+rtspAddr+"'}\nwhip: {addr: '127.0.0.1:0'}\ncameras: [{name: gate, url: '"+daemontest.Camera(t, demo.Config{}).URL()+"'}]\n")
 	segd := start(t, "run", "-c", config)
 
 	ask := func(method, path, body string) (*http.Response, string) {
@@ -48,7 +49,7 @@ func TestStreams(t *testing.T) {
 	}
 	value := func(name string) string {
 		_, text := ask(http.MethodGet, "/metrics", "")
-		return valueOf(text, name)
+		return daemontest.Value(text, name)
 	}
 	waitfor.True(t, "masks", func() bool {
 		n := value(`segd_frames_total{camera="gate",outcome="published"}`)
@@ -77,7 +78,7 @@ func TestStreams(t *testing.T) {
 	defer reading.Wait()
 	defer stop()
 	for range 5 {
-		if f := waitfor.Next(t, "a picture by RTSP", frames); f.Width != clipWidth || f.Height != clipHeight {
+		if f := waitfor.Next(t, "a picture by RTSP", frames); f.Width != daemontest.Width || f.Height != daemontest.Height {
 			t.Errorf("%d×%d", f.Width, f.Height)
 		}
 	}

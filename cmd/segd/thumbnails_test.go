@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -22,7 +23,7 @@ import (
 func TestThumbnail(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	config := clitest.File(t, "segd.yaml", strings.Replace(quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
+	config := clitest.File(t, "segd.yaml", strings.Replace(daemontest.Quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
 		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}, zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]]}]}\n")
 	segd := start(t, "run", "-c", config)
 	h := listen(t, natsAddr)

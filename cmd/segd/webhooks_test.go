@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -46,7 +47,7 @@ func (s *hookServer) got(what string) bool {
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	first, second := newHookServer(t), newHookServer(t)
-	dir := pictures(t, 3)
+	dir := daemontest.Pictures(t, 3)
 	camera := func(name string) string {
 		return fmt.Sprintf("{name: %s, url: 'dir:%s', loop: true, fps: 5}", name, dir)
 	}
@@ -86,7 +87,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("the API shows a webhook's secret:\n%s", text)
 	}
 	waitfor.True(t, "a count", func() bool {
-		return valueOf(get(t, "http://"+r.http+"/metrics"), `segd_webhook_delivered_total{webhook="door"}`) == "2"
+		return daemontest.Value(get(t, "http://"+r.http+"/metrics"), `segd_webhook_delivered_total{webhook="door"}`) == "2"
 	})
 	if first.got("segd.v1.camera_up of /segd/home/attic, signed true") {
 		t.Error("the first server got it, too")

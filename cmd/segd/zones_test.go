@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
@@ -15,10 +16,10 @@ import (
 // The zones and lines of the configuration reach the events, the metrics, the status and the API.
 func TestZonesOfARunningSegd(t *testing.T) {
 	t.Parallel()
-	server := camera(t, demo.Config{})
+	server := daemontest.Camera(t, demo.Config{})
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
-		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"',\n"+
+	start(t, "run", "-c", clitest.File(t, "segd.yaml", daemontest.Quick(httpAddr, natsAddr)+"cameras:\n"+
+		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", daemontest.Annotation)+"',\n"+
 		"     zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]], by: share, dwell: 1s}],\n"+
 		"     lines: [{name: edge, points: [[0, 0.01], [0.01, 0]]}]}\n"))
 	h := listen(t, natsAddr)

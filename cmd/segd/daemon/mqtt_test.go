@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"reflect"
+	"testing"
+
+	"github.com/segd/segd/api"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/pipeline/set"
+)
+
+// The broker is told of cameras that do not run as well, but not of one that is about to come.
+func TestMQTTCameras(t *testing.T) {
+	cfg, err := config.Parse("f", []byte("cameras: [{name: gate, url: 'whip:', detect: {classes: [person]}, zones: [{name: yard, polygon: [[0, 0], [1, 0], [1, 1]]}]}]\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := set.New[*pipeline.Camera]()
+	declared := []api.Declared{
+		{Name: "gate", Source: api.SourceFile},
+		{Name: "attic", Source: api.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "privacy": {"fill": ["car"]}, "zones": [{"name": "door"}]}`)},
+		{Name: "loft", Source: api.SourceAdded, Fault: "it cannot be read"},
+	}
+	for _, idle := range []bool{true, false} {
+		want := []mqtt.Camera{
+			{Name: "gate", Classes: []string{"person"}, Zones: []string{"yard"}, Detect: true},
+			{Name: "attic", Hides: `blur [], fill ["car"], except "", margin 10%, ignore []`, Here: idle, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
+			{Name: "loft", Here: idle, Fault: "it cannot be read", Switches: true},
+		}
+		if list := mqttList(declared, cfg.Cameras, cfg.PrivacyOf, none, idle); !reflect.DeepEqual(list, want) {
+			t.Errorf("%+v; want %+v", list, want)
+		}
+	}
+}
+
+// failing is a bus that takes nothing.
+type failing struct{}
+
+var errAway = errors.New("the server is away")
+
+func (failing) PublishMask(*segdv1.MaskFrame) error { return errAway }
+func (failing) PublishEvent(*segdv1.Event) error    { return errAway }
+func (failing) PublishStatus(*segdv1.Status) error  { return errAway }
+
+// What the bus does not take the broker is told all the same; without a broker there is nothing but the bus.
+func TestBothPublishers(t *testing.T) {
+	broker, err := mqtt.New(mqtt.Config{URL: "mqtt://127.0.0.1:1", Prefix: "segd", Site: "home", Cameras: func() ([]mqtt.Camera, bool) { return nil, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := bothPublishers{failing{}, broker}
+	for _, err := range []error{both.PublishMask(&segdv1.MaskFrame{}), both.PublishStatus(&segdv1.Status{}), both.PublishEvent(&segdv1.Event{})} {
+		if !errors.Is(err, errAway) {
+			t.Errorf("got %v, want the bus's error", err)
+		}
+	}
+	if n := broker.Stats().Waiting; n != 1 {
+		t.Errorf("%d messages wait for the broker, want the event", n)
+	}
+	d := newDaemon(Version{}, &config.Config{}, slog.New(slog.DiscardHandler))
+	if p := d.publisher(); !reflect.DeepEqual(p, pipeline.Publisher(posting{d.bus, d.webhooks})) {
+		t.Errorf("without a broker it is %T", p)
+	}
+}
