@@ -541,7 +541,7 @@ func TestFirstEndsWithContext(t *testing.T) {
 func TestOpenFaults(t *testing.T) {
 	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", Decode: "abacus", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
-	for _, want := range []string{`camera "door"`, "is not a URL", "%2F", `transport "smoke"`, "auto, tcp, udp and multicast", `decode "abacus"`, "fps -3", "stall timeout"} {
+	for _, want := range []string{`camera "door"`, "is not a URL", "%2F", `transport "smoke"`, "auto, tcp, udp, multicast are accepted", `decode "abacus"`, "fps -3", "stall timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)
 		}
