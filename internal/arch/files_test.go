@@ -125,7 +125,6 @@ func openings(file *ast.File) (all []anOpening) {
 	return all
 }
 
-// The judge is judged.
 func TestOpenings(t *testing.T) {
 	const text = `package p
 import ("os"; web "net/http"; "github.com/nats-io/nats.go")

@@ -12,7 +12,7 @@ import (
 
 //go:generate go test -run TestGraph . -update
 
-// page has the graph of the rooms, between two marks.
+// page has the graph of the folders, between two marks.
 const (
 	page      = "../../docs/architecture.md"
 	graphFrom = "<!-- Made by go generate ./internal/arch from here -->\n"
@@ -21,8 +21,8 @@ const (
 
 var update = flag.Bool("update", false, "write the graph into "+page)
 
-// rooms returns the folders at the top that have Go code, and which of the others each imports.
-func rooms(code map[string]map[string]bool) map[string]map[string]bool {
+// top returns the folders at the top that have Go code, and which of the others each imports.
+func top(code map[string]map[string]bool) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for folder, imports := range code {
 		from, _, _ := strings.Cut(folder, "/")
@@ -40,29 +40,29 @@ func rooms(code map[string]map[string]bool) map[string]map[string]bool {
 	return all
 }
 
-// floorsOf returns the rooms by floor. Those of the first import no other room, and each other one imports rooms of floors
-// below its own only. Rooms that import each other in a circle have no floor; they are the second result.
+// floorsOf returns the folders by floor. Those of the first import no other folder, and each other one imports folders of
+// floors below its own only. Folders that import each other in a circle have no floor; they are the second result.
 func floorsOf(all map[string]map[string]bool) (floors [][]string, circle []string) {
 	below := map[string]bool{}
 	for len(below) < len(all) {
 		var floor []string
-		for _, room := range slices.Sorted(maps.Keys(all)) {
-			if !below[room] && !slices.ContainsFunc(slices.Collect(maps.Keys(all[room])), func(to string) bool { return !below[to] }) {
-				floor = append(floor, room)
+		for _, folder := range slices.Sorted(maps.Keys(all)) {
+			if !below[folder] && !slices.ContainsFunc(slices.Collect(maps.Keys(all[folder])), func(to string) bool { return !below[to] }) {
+				floor = append(floor, folder)
 			}
 		}
 		if floor == nil {
-			return floors, slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(room string) bool { return below[room] })
+			return floors, slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(folder string) bool { return below[folder] })
 		}
-		for _, room := range floor {
-			below[room] = true
+		for _, folder := range floor {
+			below[folder] = true
 		}
 		floors = append(floors, floor)
 	}
 	return floors, nil
 }
 
-// reaches tells whether a room imports another one, itself or by others.
+// reaches tells whether a folder imports another one, itself or by others.
 func reaches(all map[string]map[string]bool, from, to string) bool {
 	for next := range all[from] {
 		if next == to || reaches(all, next, to) {
@@ -102,10 +102,10 @@ func draw(all map[string]map[string]bool, floors [][]string) string {
 // No import runs back up, and the page has the graph.
 func TestGraph(t *testing.T) {
 	code, _ := read(t, "../..")
-	all := rooms(code)
+	all := top(code)
 	floors, circle := floorsOf(all)
 	if circle != nil {
-		t.Fatalf("%q import each other in a circle, or a room that does", circle)
+		t.Fatalf("%q import each other in a circle, or a folder that does", circle)
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestFloors(t *testing.T) {
 		}
 		return to
 	}
-	all := rooms(map[string]map[string]bool{
+	all := top(map[string]map[string]bool{
 		"a": imports(module+"/b/x", module+"/c", "fmt"), "a/y": imports(module + "/a"), "b/x": imports(module + "/c"), "c": nil,
 	})
 	if floors, circle := floorsOf(all); fmt.Sprint(floors) != "[[c] [b] [a]]" || circle != nil {
