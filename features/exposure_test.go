@@ -157,7 +157,7 @@ func TestExposureEnds(t *testing.T) {
 		s.Thumbnail.Set(lit(bgr, []float64{0.9, 0.3}[i%2], 1), 128, 72)
 		m.meter(&s.Light, &s.Thumbnail, &light)
 		if i%2 == 0 {
-			s.Light.Exposure = Exposure{Gain: float64(i), Gamma: float64(i)} // of nobody's making
+			s.Light.Exposure = Exposure{Gain: float64(i), Gamma: float64(i)} // of no picture
 		} else if math.Abs(s.Light.Exposure.Gain) > mostGain || math.Abs(s.Light.Exposure.Gamma) > mostGamma {
 			t.Fatalf("picture %d is shown by %+v", i, s.Light.Exposure)
 		}

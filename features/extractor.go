@@ -39,7 +39,7 @@ type Config struct {
 	Cores Cores
 }
 
-// Cores are what goroutines may compute on; *cores.Cores of internal/cores are. Whoever calls
+// Cores are what goroutines may compute on; *cores.Cores of internal/cores are. The caller of
 // Extract has one already.
 type Cores interface {
 	// TryAcquire takes as many more as are free, at most so many, and returns their number.
@@ -110,7 +110,7 @@ type Panic struct {
 	Stack []byte // of the goroutine it ran on, as debug.Stack formats it
 }
 
-// Error says both: nobody who does not recover sees that stack otherwise.
+// Error says both: a caller that does not recover sees that stack nowhere else.
 func (p *Panic) Error() string { return fmt.Sprintf("features: panic: %v\n\n%s", p.Value, p.Stack) }
 
 // New returns an Extractor that pools m's feature maps, or only colours if m is
@@ -242,7 +242,7 @@ func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 }
 
 const (
-	// maxZoom bounds what somebody may ask for.
+	// maxZoom bounds what a caller may ask for.
 	maxZoom = 16
 	// shortSide is how many pixels across superpixels are grown on without a zoom, about.
 	shortSide = 540

@@ -621,7 +621,7 @@ func (m lastingModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 	return m.fixedModel.Features(dst, bgr, w, h, v)
 }
 
-// While the model runs on, its core is the caller's, who has nothing else to do: the second is somebody else's.
+// While the model runs on, its core is the caller's, who has nothing else to do: the second is another caller's.
 func TestExtractHoldsWhatItUses(t *testing.T) {
 	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -22,8 +22,8 @@ type Edge struct {
 // A Scene is one image, or parts of one, seen as superpixels. All slices are flat and
 // row-major. Lengths and areas are in pixels of the image.
 //
-// An Extractor fills it; whoever holds it may read it from any goroutine as long
-// as nobody hands it to Extract again.
+// An Extractor fills it; its holder may read it from any goroutine as long
+// as it is not handed to Extract again.
 type Scene struct {
 	// Seq is the caller's frame number. Extract leaves it alone. A Tracker counts time
 	// by it: frames that were dropped have had theirs.
@@ -55,13 +55,13 @@ type Scene struct {
 	// Edges lists each touching pair of a patch once, sorted by I, then J.
 	Edges []Edge
 	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if
-	// somebody asked for it: see [Extractor.Coarsen].
+	// a caller asked for it: see [Extractor.Coarsen].
 	Coarse [][]float32
 	// Found is what the model finds in the parts of the image that it sees, each thing once, the best
 	// scores first.
 	Found []Detection
 	// Looked are these parts, the crops of the plan with what is round them: all of the image alone if
-	// that is one of them. What lies elsewhere nobody looked for.
+	// that is one of them. What lies elsewhere was not looked for.
 	Looked []image.Rectangle
 
 	masker Masker // nil: none made it
@@ -74,7 +74,7 @@ type Patch struct {
 	Zoom int
 	// Shrink is how many pixels of the image, across and down, one of the patch is the mean of.
 	Shrink int
-	// Spacing is how far apart superpixels are that nobody wanted finer, in the patch's pixels.
+	// Spacing is how far apart superpixels are that were not wanted finer, in the patch's pixels.
 	Spacing float64
 	// Cols and Rows count the patch's pixels: as many as cover Rectangle.
 	Cols, Rows int
@@ -93,7 +93,7 @@ type Patch struct {
 	MaskFeatures Map
 }
 
-// Release gives what takes most of s's memory to whoever makes scenes next, of any camera. Nobody may use s any more until
+// Release gives what takes most of s's memory to those who make scenes next, of any camera. s may not be used any more until
 // Extract has filled it anew.
 func (s *Scene) Release() {
 	patches := s.Patches[:cap(s.Patches)]
@@ -203,7 +203,7 @@ type Sight struct {
 type Model interface {
 	// Features computes the maps of what view shows of a BGR24 image of width×height pixels
 	// (tight, 3·width·height bytes, not kept), and what is found there, and returns them in dst, whose
-	// memory it reuses and nobody else has. Number, order and channels of the maps never change; cells and boxes are placed
+	// memory it reuses and no other caller has. Number, order and channels of the maps never change; cells and boxes are placed
 	// in the image as it is. The model may look farther than the view.
 	Features(dst Sight, bgr []byte, width, height int, view View) (Sight, error)
 }

@@ -52,7 +52,7 @@ type snic struct {
 	seeds, sorted []image.Point
 	cols, rows    int
 	tiles         []tile
-	next          atomic.Int32 // tile that nobody grows yet
+	next          atomic.Int32 // tile that is not grown yet
 	queues        []queue      // of the workers; the first grows the rest
 }
 

@@ -33,7 +33,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	newest, _ := t.past.Newest()
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
-		t.objects.all[k].Tracked = false // where it was then nobody says
+		t.objects.all[k].Tracked = false // where it was then is not said
 	}
 	t.evictAll()
 	f := t.load(scene)
@@ -92,7 +92,7 @@ const MaxHeld = history.MaxHeld
 // ErrHeld is wrapped by Hold's error when MaxHeld frames are held already.
 var ErrHeld = history.ErrHeld
 
-// Hold keeps the earlier frame with that sequence number, for somebody who is
+// Hold keeps the earlier frame with that sequence number, for a client that is
 // going to annotate it, until it is let go as many times, and along with it enough
 // of those after it to follow its objects to the present. Together they take at
 // most Config.History again, or MaxHeld frames if that is more. The error says

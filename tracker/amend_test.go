@@ -52,7 +52,7 @@ func TestEarlierFramesAreSeenFiner(t *testing.T) {
 	}
 }
 
-// An object that has moved on is seen finer where it was in the frame that somebody marks.
+// An object that has moved on is seen finer where it was in the frame that a user marks.
 func TestEarlierObjectsAreSeenFiner(t *testing.T) {
 	at := func(i uint64) disc { return disc{30 + 6*float64(i), 40, 5, red} }
 	const marked, now = 2, 12
@@ -191,7 +191,7 @@ func TestPicturesAreReleased(t *testing.T) {
 
 	a := empty()
 	a.Background = stroke(4, annotation.Point{5, 5})
-	p, err := tr.Preview(a) // and nobody runs it
+	p, err := tr.Preview(a) // and it is not run
 	if err != nil {
 		t.Fatal(err)
 	}

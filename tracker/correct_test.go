@@ -232,7 +232,7 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// The picture somebody marks was on the page a while ago, and nothing was tracked
+// The picture that a user marks was on the page a while ago, and nothing was tracked
 // at that time.
 func TestFirstAnnotationOfAnEarlierFrame(t *testing.T) {
 	for _, ago := range []uint64{1, 4, 25} {

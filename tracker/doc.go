@@ -23,7 +23,7 @@
 // own colours and scores. Package window, below internal/, has the objective, term by term, and
 // what that cut is worth.
 //
-// An object may have a track: somebody else says, picture by picture, where all of it is ([Extent]). What is in its box,
+// An object may have a track: another part says, picture by picture, where all of it is ([Extent]). What is in its box,
 // which boxes with a lower foot cover in part, is likelier to be it, and what is outside less likely: as so many votes
 // among those of the affinity. A mask head, where the model has one, says which of the box it is: its log odds are added to
 // the box's. A box that was not detected in the very scene says nothing of the pixels. It is in sight where it has any
@@ -46,9 +46,9 @@
 // and round where those that are hidden may be; one that may be anywhere is looked for in one part
 // of the picture after the other. What is small is seen larger, where pictures have more to show
 // than the network sees of a whole one, and finer, from the frame it is marked in on. Where windows
-// cover most of a picture, and where somebody annotates, all of it is seen. Of a camera without
+// cover most of a picture, and where there is an annotation, all of it is seen. Of a camera without
 // objects there is nothing to be seen but thumbnails. What lies outside the windows is
-// background. A plan is made of the last frame; where a scene was planned before somebody marked
+// background. A plan is made of the last frame; where a scene was planned before a user marked
 // what is in it, Step has it made again.
 //
 // Plans also say in what light the last frame was, and the network is shown the next one as if it were in that
@@ -65,7 +65,7 @@
 // A [Tracker] is the order of the steps; what they do is in packages below internal/,
 // which import downward only. A scene becomes a picture.Picture, immutable; propagation says
 // what its superpixels are by the affinity and the objects' extents, with what recall found again of
-// objects out of sight; seed changes that by what somebody marked; window estimates the classifier and
+// objects out of sight; seed changes that by what a user marked; window estimates the classifier and
 // labels the newest frame, and alone knows package solver; trackstate moves the objects' states
 // on; outline draws the masks; history keeps the pictures that can still be annotated. Below
 // them are cosine (which features are alike), labeling (what happens to labels when objects come and

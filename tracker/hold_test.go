@@ -8,7 +8,7 @@ import (
 	"github.com/segd/segd/annotation"
 )
 
-// Somebody draws for a minute: the frame that was held can still be marked when all
+// A user draws for a minute: the frame that was held can still be marked when all
 // others of its time are gone, and the object is followed from there to the present.
 func TestHeldFrameIsAnnotatedLate(t *testing.T) {
 	at := func(i uint64) disc {

@@ -42,7 +42,7 @@ func TestOutlinesFollowThePixels(t *testing.T) {
 }
 
 // An object in the colours of the floor has the outline that the classifier says by what
-// the model saw. Where nobody estimates one, it has that of superpixels.
+// the model saw. Where none is estimated, it has that of superpixels.
 func TestOutlinesFollowTheClassifier(t *testing.T) {
 	follow := func(mode Mode) float64 {
 		tr := newTracker(t, Config{Mode: mode})
@@ -85,7 +85,7 @@ func (m seer) Features(dst features.Sight, _ []byte, width, height int, _ featur
 	return features.Sight{Maps: append(dst.Maps[:0], seen)}, nil
 }
 
-// A stroke is what somebody said; the outline does not take it back.
+// A stroke is what a user said; the outline does not take it back.
 func TestMarkedPixelsStay(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 24, red})
 	a := scribbles()

@@ -16,7 +16,7 @@ const (
 	fineSuperpixels = 35  // of which it should consist
 	fineLeast       = 4   // pixels they are apart at least
 	fineMargin      = 0.1 // round its box, in means of the box's sides
-	fineFilled      = 0.6 // of a box that somebody draws is the object
+	fineFilled      = 0.6 // of a box that a user draws is the object
 )
 
 // What is looked at.
@@ -158,7 +158,7 @@ func (o *object) ahead(box image.Rectangle, frames int) image.Rectangle {
 	return box.Add(image.Pt(int(math.Round(n*o.way[0])), int(math.Round(n*o.way[1]))))
 }
 
-// whereabouts is where o may be in the next frame: in a box, which is empty if nobody needs
+// whereabouts is where o may be in the next frame: in a box, which is empty if no one needs
 // to look, or anywhere.
 func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
 	switch {

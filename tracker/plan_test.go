@@ -242,7 +242,7 @@ func TestDroppedFramesNeedLargerWindows(t *testing.T) {
 	}
 }
 
-// A plan that somebody else reads is not written.
+// A plan that another caller reads is not written.
 func TestPlanForLeavesThePlan(t *testing.T) {
 	plan := features.Plan{Crops: []features.Crop{{Rectangle: image.Rect(0, 0, 64, 64), Zoom: 1}}, Fine: make([]features.Region, 1, 9)}
 	plan.Fine[0] = features.Region{Rectangle: image.Rect(8, 8, 20, 20), Spacing: 9}
@@ -255,7 +255,7 @@ func TestPlanForLeavesThePlan(t *testing.T) {
 	}
 }
 
-// What a track follows needs less round it than what nobody detects, and a small object as many pixels of the network's.
+// What a track follows needs less round it than what is not detected, and a small object as many pixels of the network's.
 func TestMargins(t *testing.T) {
 	for _, tt := range []struct {
 		detected         bool

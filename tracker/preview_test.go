@@ -49,7 +49,7 @@ func previewed(t *testing.T) map[string]*annotation.Annotation {
 }
 
 // What a preview shows is what the annotation then makes of that frame, and the
-// masks that follow are to the bit those of a tracker nobody asked for a preview.
+// masks that follow are to the bit those of a tracker that was not asked for a preview.
 func TestPreviewIsWhatComes(t *testing.T) {
 	for name, ann := range previewed(t) {
 		t.Run(name, func(t *testing.T) {

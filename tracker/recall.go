@@ -9,7 +9,7 @@ import (
 )
 
 // Recall takes in a scene that is not one of the camera's now, but a picture from before it
-// was there to be seen, and what somebody marked on it. Nothing is said of where the objects
+// was there to be seen, and what a user marked on it. Nothing is said of where the objects
 // are: they are lost, and looked for by what that scene shows of them. It comes before the
 // first Step; several scenes come oldest first. A faulty annotation is reported as by Step;
 // its field frame is not looked at. Nothing of s is kept. s.Seq may be that of the scene to come.

@@ -21,7 +21,7 @@ type Result struct {
 type Object struct {
 	ID    uint32
 	State State
-	Mask  mask.RLE // empty unless visible; of no size, if nobody looked for it in the frame
+	Mask  mask.RLE // empty unless visible; of no size, if it was not looked for in the frame
 	Area  int      // pixels
 	Box   image.Rectangle
 	Score float64 // mean probability of the label over the mask, times that with which strokes marked the object, 0…1

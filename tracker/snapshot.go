@@ -34,7 +34,7 @@ func (t *Tracker) Snapshot() *Snapshot {
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		s.Objects = append(s.Objects, ObjectSnapshot{ID: o.id, Life: o.Object, Box: o.box})
-		s.Objects[k].Life.Tracked = false // nobody says so then
+		s.Objects[k].Life.Tracked = false // it is not said so then
 	}
 	return s
 }

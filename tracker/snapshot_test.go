@@ -13,8 +13,8 @@ import (
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
 
-// bands is a scene of grey bricks and somebody in a box, who is red, green and blue from top to
-// bottom; nobody if the box is empty.
+// bands is a scene of grey bricks and a person in a box, who is red, green and blue from top to
+// bottom; no one if the box is empty.
 func bands(seq uint64, box image.Rectangle) *features.Scene {
 	s := scenetest.Squares(seq, 40, 30, func(x, y int) [3]float64 {
 		if image.Pt(x, y).In(box) {
@@ -27,7 +27,7 @@ func bands(seq uint64, box image.Rectangle) *features.Scene {
 	return s
 }
 
-// guard is where somebody stands, and marked says so.
+// guard is where a person stands, and marked says so.
 var guard = image.Rect(102, 60, 138, 120)
 
 func marked(box image.Rectangle) *annotation.Annotation {
@@ -36,7 +36,7 @@ func marked(box image.Rectangle) *annotation.Annotation {
 	}}}
 }
 
-// watched is what a tracker knows that has followed somebody who moves by way a frame, from the frame on in which
+// watched is what a tracker knows that has followed a person who moves by way a frame, from the frame on in which
 // they were marked to frame seq, when they are at box; and that tracker.
 func watched(t testing.TB, way image.Point) (tr *Tracker, box image.Rectangle, seq uint64) {
 	t.Helper()

@@ -67,12 +67,12 @@ func assemble(cfg Config) *Tracker {
 	}
 }
 
-// Picture is what a scene of an earlier frame is made of, when somebody annotates that frame
+// Picture is what a scene of an earlier frame is made of, when a user annotates that frame
 // or one before it.
 type Picture = history.Picture
 
 // Step labels the scene, which must be newer than the last one, and returns the
-// objects' masks in it. ann, if not nil, is what somebody marked on this scene or,
+// objects' masks in it. ann, if not nil, is what a user marked on this scene or,
 // when it names another sequence number, on one of the earlier frames that are
 // kept (see Config.History); then that frame and what came after it are labelled
 // again first. A faulty annotation is reported as an error wrapping annotation.ErrInvalid
@@ -144,7 +144,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 }
 
 // shown tells whether s, which comes elapsed frames of the camera after the last scene, shows where
-// the objects in sight may be, as large as they are to be: one that was planned before somebody
+// the objects in sight may be, as large as they are to be: one that was planned before a user
 // marked them, or before frames were dropped, may not.
 func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 	if s.N == 0 && len(t.objects.all) > 0 {

@@ -22,7 +22,7 @@ type backend struct {
 
 	mu       sync.Mutex // guards what follows
 	work     Work
-	networks []laidOut              // that nobody uses, the last used first
+	networks []laidOut              // that are not in use, the last used first
 	open     map[image.Point]*batch // that images may join
 }
 
@@ -77,7 +77,7 @@ func (c *backend) put(n laidOut) {
 	c.networks = slices.Insert(c.networks, 0, n)
 }
 
-// drop closes the networks that nobody uses.
+// drop closes the networks that are not in use.
 func (c *backend) drop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

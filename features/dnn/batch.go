@@ -60,7 +60,7 @@ func (b *batch) enter() (image int) {
 }
 
 // computeBatched is compute where images are batched. An image waits for others at most c.wait, and
-// for those that are being computed; whoever comes until then is in its run.
+// for those that are being computed; an image that comes until then is in its run.
 func (c *backend) computeBatched(size image.Point, write func([]float32) error, read func(network, int) error) error {
 	b, image, err := c.join(size)
 	if err != nil {

@@ -136,7 +136,7 @@ func ask(c *backend, v float32) error {
 	})
 }
 
-// An image waits for others no longer than it may, and less where the run is full; whoever comes while
+// An image waits for others no longer than it may, and less where the run is full; one that comes while
 // another run is under way is in the next one.
 func TestBatchWait(t *testing.T) {
 	const wait = 100 * time.Millisecond
@@ -277,7 +277,7 @@ func TestBatchSlowImage(t *testing.T) {
 	})
 }
 
-// What is wrong with one image, even a panic, is nobody else's; a run that fails is all theirs.
+// What is wrong with one image, even a panic, is no other image's; a run that fails is all theirs.
 func TestBatchFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := new(slow)

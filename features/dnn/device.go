@@ -140,7 +140,7 @@ const (
 type failover struct {
 	mu    sync.Mutex
 	is    bool
-	tried bool // somebody is at it
+	tried bool // a caller tries it
 	until time.Time
 	pause time.Duration
 	times uint64 // that it failed, having computed before
@@ -159,7 +159,7 @@ func (r *runner) backend() *backend {
 		if now.Before(f.until) {
 			return r.cpu
 		}
-		f.tried, f.until = true, now.Add(f.pause) // whoever asks now tries it, others wait how that goes
+		f.tried, f.until = true, now.Add(f.pause) // the caller that asks now tries it, others wait how that goes
 	}
 	return r.card
 }

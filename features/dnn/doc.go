@@ -22,7 +22,7 @@
 // card is believed once it made the same of an image as the processor, which takes over when it fails. Images
 // of one size that are asked for at about the same time may go into one run (Computing.Batch).
 //
-// A model may end the process that loads it, and so may a library that somebody names, so Open and
+// A model may end the process that loads it, and so may a library that a user names, so Open and
 // OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what can be seen from the
 // bytes of an ONNX file is checked even before that. OpenCV is called through some lines of C++ that turn its
 // exceptions into errors.

@@ -109,7 +109,7 @@ const (
 	toleranceFP16 = 3e-2
 )
 
-// apart says by how much taps contradict those of somebody, if they do.
+// apart says by how much taps contradict those of another engine, if they do.
 func apart(want, made [][]float32, whose string, tolerance float64) error {
 	for t := range want {
 		if len(want[t]) != len(made[t]) {

@@ -22,7 +22,7 @@ import (
 var threads sync.Once
 
 // setThreads sets how many threads OpenCV uses in this process: once, since it makes its
-// arena of threads anew, and whoever computes in the old one ends the process (OpenCV 4.6 with TBB).
+// arena of threads anew, and a goroutine that computes in the old one ends the process (OpenCV 4.6 with TBB).
 func setThreads(n int) { threads.Do(func() { C.segd_set_threads(C.int(n)) }) }
 
 func openCVVersion() string { return C.GoString(C.segd_opencv_version()) }

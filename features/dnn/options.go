@@ -86,7 +86,7 @@ type Computing struct {
 	// minutes; "" means segd in the user's folder of caches.
 	EngineCache string `json:"engine_cache,omitempty"`
 	// OnDevice is called when a card has failed, with what computes instead and why, and when it computes
-	// again, without an error; nil: nobody is told.
+	// again, without an error; nil: it is not told.
 	OnDevice func(engine, device string, why error) `json:"-"`
 }
 
@@ -178,7 +178,7 @@ func (c *Computing) settle(engine, device string, engines []EngineInfo) {
 }
 
 // uncertain says that a child process has to try an engine that computes so, whatever the model: a library
-// of somebody's may do anything, and so may what drives a card.
+// of a user may do anything, and so may what drives a card.
 func (c Computing) uncertain() bool {
 	return c.EngineLibrary != "" || c.Device == DeviceCUDA || c.Device == DeviceTensorRT || c.Device != DeviceCPU && cudaDevices() > 0
 }

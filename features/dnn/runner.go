@@ -177,7 +177,7 @@ func fill(b, g, r []float32, pix []byte, lb, lg, lr *[256]float32) {
 
 // close releases the engine's memory. Calling it again does nothing.
 func (r *runner) close() error {
-	r.open.Lock() // when nobody uses it
+	r.open.Lock() // when it is not in use
 	defer r.open.Unlock()
 	if r.closed {
 		return nil

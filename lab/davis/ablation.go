@@ -51,7 +51,7 @@ type Ablated struct {
 	Sequences []AblatedSequence `json:"sequences"`
 }
 
-// Windows are how the solves went of the frames that nobody marks, means over the sequences.
+// Windows are how the solves went of the frames without annotation, means over the sequences.
 type Windows struct {
 	Iterations stats.Figure `json:"iterations"` // until a solve has converged, or of most
 	Converged  stats.Figure `json:"converged"`  // share

@@ -5,7 +5,7 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-// Scores are how well the masks of a sequence match the truth, frame by frame, whoever
+// Scores are how well the masks of a sequence match the truth, frame by frame, whatever
 // made them.
 type Scores struct{ j, f []float64 }
 

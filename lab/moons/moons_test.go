@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Nobody is told a label: with others the same are found.
+// No label is told: with others the same are found.
 func TestHiddenLabels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 17 s: the experiment twice")

@@ -33,7 +33,7 @@ func TestCrossings(t *testing.T) {
 	}
 }
 
-// Without masks nobody is counted; a true box that is not to be considered does not count.
+// Without masks no one is counted; a true box that is not to be considered does not count.
 func TestCrossingsOfTruth(t *testing.T) {
 	lines := [][2]zones.Point{{{0.25, 0}, {0.25, 1}}}
 	for _, tt := range []struct {

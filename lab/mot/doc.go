@@ -6,7 +6,7 @@
 // CLEAR-MOT does (Bernardin and Stiefelhagen, 2008). In go pictures and boxes, out
 // comes a report; reading the video and printing are the caller's.
 //
-// A [Recording] counts the same of boxes that somebody else's tracker found, such as those
+// A [Recording] counts the same of boxes that another tracker found, such as those
 // of a running segd. [Score] is for trackers that find everybody by themselves: CLEAR-MOT's
 // and identity figures of a result in MOTChallenge's format. [RunHidden] counts how much of the persons
 // privacy hides.

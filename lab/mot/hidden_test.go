@@ -40,10 +40,10 @@ func TestRunHidden(t *testing.T) {
 	}
 }
 
-// Where nobody is detected, what is not hidden is told.
+// Where no one is detected, what is not hidden is told.
 func TestRunHiddenOverlooked(t *testing.T) {
 	hide := blurred(1)
-	hide.Detector = &streetDetector{first: 1000, every: 1} // sees nobody
+	hide.Detector = &streetDetector{first: 1000, every: 1} // sees no one
 	r, err := RunHidden(t.Context(), streetOptions(t, 20), hide)
 	if err != nil {
 		t.Fatal(err)

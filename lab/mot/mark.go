@@ -30,7 +30,7 @@ func ParseMark(s string) (Mark, error) {
 }
 
 const (
-	// markHeight is how tall a person is, in pixels, that somebody would mark.
+	// markHeight is how tall a person is, in pixels, that a user would mark.
 	markHeight = 60
 	// ellipsePoints make an ellipse: it loses 0.6 % of its area.
 	ellipsePoints = 32
@@ -69,7 +69,7 @@ func (t *Truth) markFrame(id, first, last int, s size) int {
 	return tallest
 }
 
-// object is what somebody marks who sees a person in box b.
+// object is what a user marks who sees a person in box b.
 func (m Mark) object(p person, b Box, s size) (annotation.Object, error) {
 	o := annotation.Object{ID: p.number, Label: fmt.Sprintf("person %d", p.id)}
 	in := s.within(b)

@@ -60,7 +60,7 @@ type Report struct {
 	Boxes []Found `json:"-"`
 }
 
-// Ways are the figures of both ways to follow. Alone: each person by a tracker that knows nobody
+// Ways are the figures of both ways to follow. Alone: each person by a tracker that knows no one
 // else. Together: all by one. What Alone counts is summed over the persons.
 type Ways struct {
 	Alone    Group `json:"alone"`
@@ -250,7 +250,7 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 	r.view.Look(r.frame-1, p)
 	var marked []annotation.Object
 	for k, person := range r.persons {
-		if r.frame < person.mark { // a camera is watched before somebody marks an object
+		if r.frame < person.mark { // a camera is watched before a user marks an object
 			if _, err := r.alone[k].Follow(ctx, nil, false); err != nil {
 				return fmt.Errorf("person %d alone: %w", person.id, err)
 			}

@@ -83,7 +83,7 @@ func streetOptions(t testing.TB, n int) Options {
 	}
 }
 
-// Two that nobody could mistake are followed without a fault, alone and together.
+// Two that cannot be mistaken are followed without a fault, alone and together.
 func TestRun(t *testing.T) {
 	const frames = 20
 	for _, mark := range []Mark{MarkBox, MarkEllipse} {
@@ -141,7 +141,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Who is followed with nobody else is followed alone: both ways are one.
+// Who is followed with no one else is followed alone: both ways are one.
 func TestRunOfOne(t *testing.T) {
 	opt := streetOptions(t, 20)
 	opt.First, opt.Last, opt.Follow = 4, 18, []int{300}
@@ -214,8 +214,8 @@ func TestTrack(t *testing.T) {
 		4: result(tracker.Occluded, 2, 0), // missed
 		5: result(tracker.Visible, 2, 0),  // where it is not to be considered: not counted
 		6: result(tracker.Visible, 2, 50), // false
-		7: result(tracker.Visible, 2, 0),  // false, nobody is there
-		8: result(tracker.Visible, 3, 0),  // somebody else
+		7: result(tracker.Visible, 2, 0),  // false, no one is there
+		8: result(tracker.Visible, 3, 0),  // another person
 		9: {Objects: []tracker.Object{{ID: 2, State: tracker.Visible}}},
 	} {
 		if res != nil {

@@ -11,7 +11,7 @@ import (
 // ParseResult reads a tracker's boxes in MOTChallenge's format of results, as [WriteBoxes]
 // writes it: a line a box, of frame, id, left, top, width, height, score and up to three
 // more numbers, separated by commas; frames, ids and pixels count from 1. A file without
-// lines is of a tracker that found nobody. Name is what errors call the file.
+// lines is of a tracker that found no one. Name is what errors call the file.
 func ParseResult(r io.Reader, name string) ([]Found, error) {
 	type key struct{ frame, id int }
 	var found []Found

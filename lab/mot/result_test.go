@@ -125,7 +125,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Whoever finds everybody where he is has all there is to have, whatever he calls them and
+// A tracker that finds every person where he is has all there is to have, whatever he calls them and
 // in which order; with one box less, and then one false one more, it is one fault each.
 func TestFiguresOfPerfection(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -204,7 +204,7 @@ func TestScoreRules(t *testing.T) {
 	}
 }
 
-// Who is less tall counts no more than who is ignored, and what is found less tall counts where it is on somebody who
+// Who is less tall counts no more than who is ignored, and what is found less tall counts where it is on a person who
 // does.
 func TestIgnoreBelow(t *testing.T) {
 	lines := []string{"1,1,1,1,20,60,1", "1,2,101,1,20,40,1", "1,3,201,1,20,48,1"}

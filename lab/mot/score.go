@@ -91,7 +91,7 @@ func score(frames []frame, most float64) counts {
 }
 
 // identities counts by the assignment of found identities to true ones that has the
-// most boxes right over the whole video. Who is assigned to nobody has none right.
+// most boxes right over the whole video. Who is assigned to no one has none right.
 func identities(frames []frame, most float64) counts {
 	real, found, right := map[int]int{}, map[int]int{}, map[[2]int]int{}
 	c := counts{}
@@ -140,7 +140,7 @@ func pair(truth, found []named, most float64) []int {
 	return pairs
 }
 
-// matches counts as CLEAR-MOT does. In each frame whoever was matched to an identity that
+// matches counts as CLEAR-MOT does. In each frame a person who was matched to an identity that
 // is still right keeps it; the rest are matched by pair. A switch is a match to another
 // identity than the last time, however long ago; a fragmentation, that a person who was
 // matched is not while there, and later is again.

@@ -54,8 +54,8 @@ func (t *Truth) add(l line) error {
 	return nil
 }
 
-// IgnoreBelow has nobody considered in frames in which the true box is less than height pixels tall, as if its flag
-// were 0. [Score] then also leaves out found boxes less tall that are on nobody's.
+// IgnoreBelow has no one considered in frames in which the true box is less than height pixels tall, as if its flag
+// were 0. [Score] then also leaves out found boxes less tall that are on no one's.
 func (t *Truth) IgnoreBelow(height float64) {
 	t.least = height
 	for _, frames := range t.boxes {
@@ -67,7 +67,7 @@ func (t *Truth) IgnoreBelow(height float64) {
 }
 
 // IgnoreIn has nothing considered whose middle is in one of some regions: true boxes there are as if their flag were 0, and
-// [Score] leaves out found boxes there that are on nobody's.
+// [Score] leaves out found boxes there that are on no one's.
 func (t *Truth) IgnoreIn(regions []Box) {
 	t.no = append(t.no, regions...)
 	for _, frames := range t.boxes {
@@ -78,7 +78,7 @@ func (t *Truth) IgnoreIn(regions []Box) {
 	}
 }
 
-// outside tells whether a box that is on nobody's is left out.
+// outside tells whether a box that is on no one's is left out.
 func (t *Truth) outside(b Box) bool {
 	x, y := b.Left+b.Width/2, b.Top+b.Height/2
 	return b.Height < t.least || slices.ContainsFunc(t.no, func(r Box) bool {

@@ -77,7 +77,7 @@ func FuzzParseTruth(f *testing.F) {
 	})
 }
 
-// Where nothing counts, neither true boxes nor what is found there does; what is found on somebody who counts does.
+// Where nothing counts, neither true boxes nor what is found there does; what is found on a person who counts does.
 func TestIgnoreIn(t *testing.T) {
 	truth, err := ParseTruth(strings.NewReader("1,1,11,11,20,20,1\n1,2,111,11,20,20,1\n"), "gt.txt")
 	if err != nil {

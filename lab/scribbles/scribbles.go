@@ -74,7 +74,7 @@ const defaultStrokeSets = 5
 // Run runs the interactive segmentation of the DC-ADMM paper on the first
 // frames of DAVIS-2016 sequences: strokes on object and background, drawn from the
 // truth by a seeded rule, are to become the object's mask. The tracker, given the
-// strokes as somebody's annotation, stands against constrained k-means on the same
+// strokes as a user's annotation, stands against constrained k-means on the same
 // superpixels and features with a linear kernel, the strokes its seeds and a
 // Potts model over the superpixels its label solver (Tang et al., "Secrets of
 // GrabCut and Kernel K-means", ICCV 2015). Beside them stands the tracker's mask when
@@ -156,7 +156,7 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	return row, nil
 }
 
-// sideMoves is how far a side of a box that somebody draws is off, at most, of its size.
+// sideMoves is how far a side of a box that a user draws is off, at most, of its size.
 const sideMoves = 0.1
 
 // moveSides moves each side of a box, in or out, within the picture.

@@ -20,7 +20,7 @@ const (
 	farStrokes  = 3
 )
 
-// drawStrokes marks an object as somebody in a hurry would: a stroke or two along
+// drawStrokes marks an object as a user in a hurry would: a stroke or two along
 // the middle of each of its pieces, one around it in the background, and three
 // elsewhere. truth is height×width row-major, non-zero on the object. Every stroke
 // lies on its own side of the outline by more than its brush. It draws nothing on

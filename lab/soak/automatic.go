@@ -28,7 +28,7 @@ type AutomaticOptions struct {
 	Progress  func(done, total int)
 }
 
-// AutomaticReport is what a long run with nobody marking took, in the stable form `segd eval soak --json`
+// AutomaticReport is what a long run without annotations took, in the stable form `segd eval soak --json`
 // prints.
 type AutomaticReport struct {
 	Video      string  `json:"video"`

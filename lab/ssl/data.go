@@ -48,7 +48,7 @@ type set struct {
 	splits [2][][]int32 // labeled samples of each split, by index into labeledCounts
 }
 
-// hidden stands for a label that nobody is told.
+// hidden stands for a label that is not told.
 const hidden = -1
 
 // known are the labels of a split: those of its labeled samples, hidden elsewhere.

@@ -125,7 +125,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// Predictions are the same whatever the labels that nobody is told, also where
+// Predictions are the same whatever the labels that are not told, also where
 // nothing tells the samples apart.
 func TestHiddenLabels(t *testing.T) {
 	if testing.Short() {

@@ -206,7 +206,7 @@ func (d *deciding) decide(f *Frame, t *track.Track) {
 	n.frames++
 	d.about[t.ID] = n
 	o, has := d.OfTrack(t.ID)
-	if !has || o.Automatic() && !o.InSight() { // an object that has no mask may be somebody's thing
+	if !has || o.Automatic() && !o.InSight() { // an object that has no mask may be a user's
 		if people, fits := d.fitting(t); fits {
 			if has {
 				d.edit(objects.Remove{ID: o.ID, Reason: "it is the same as another object"})
@@ -372,7 +372,7 @@ func (m *Marker) detected(id uint32) bool {
 	return slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id && t.Detected >= 0 })
 }
 
-// lost tells whether nobody knows where a track is.
+// lost tells whether it is not known where a track is.
 func (m *Marker) lost(id uint32) bool {
 	return slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id && t.State == track.Lost })
 }

@@ -397,7 +397,7 @@ func TestBeginsNotOnPeoples(t *testing.T) {
 func TestBeginsNotOnWhatIsUndetected(t *testing.T) {
 	for _, masked := range []bool{true, false} {
 		s := bound(t)
-		for n := range 4 { // somebody is detected 60 pixels from where the track expects it
+		for n := range 4 { // a person is detected 60 pixels from where the track expects it
 			found := box(160 + 2*n)
 			if masked {
 				s.objects[0].Box = found

@@ -114,7 +114,7 @@ const (
 )
 
 // gramian makes Gram matrices. Each element is summed in the order of the rows,
-// whatever the tile and whoever sums it.
+// whatever the tile and the goroutine that sums it.
 type gramian struct {
 	g, panels []float64
 	row       []float64

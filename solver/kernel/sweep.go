@@ -12,7 +12,7 @@ import (
 //
 // Rows are cut into chunks whose size depends on the width alone. A chunk's share
 // of Xᵀr is summed on its own and the shares are added in the order of the rows, so
-// whoever takes which chunk, the bits are the same.
+// whichever worker takes which chunk, the bits are the same.
 type sweep struct {
 	n, d    int
 	blocks  []*Block

@@ -117,7 +117,7 @@ func (g *gathering) look(extractor *features.Extractor, s *source, r *rand.Rand)
 	return boxes, nil
 }
 
-// draw is a box around an object as somebody may draw it.
+// draw is a box around an object as a user may draw it.
 func draw(r *rand.Rand, b image.Rectangle, width, height int) []float64 {
 	share := moved
 	if r.Float64() < tight {

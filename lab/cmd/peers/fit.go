@@ -74,7 +74,7 @@ func (s *samples) objective(w []float64) float64 {
 	return sum
 }
 
-// given are labels that nobody may change: the discrete energy of a supervised
+// given are labels that may not be changed: the discrete energy of a supervised
 // problem. Unaries of +Inf would say the same and cost an empty cut.
 type given struct{}
 

@@ -109,7 +109,7 @@ func (t *maskTally) figures() maskFigures {
 }
 
 // maskSequence follows one sequence's object on all sides: a frame is first segd's, then
-// each peer's, and whoever computes has the machine to itself.
+// each peer's, and each has the machine to itself.
 func maskSequence(ctx context.Context, opt davis.Options, peers []*maskPeer) (*maskReport, error) {
 	sides := make([]maskTally, 1+len(peers))
 	opt.Frame = func(_ string, i int, f davis.Frame) error {

@@ -102,7 +102,7 @@ type sorter struct {
 }
 
 // step goes on by a frame, in which detections were looked for or not, and returns where
-// it says that somebody is. The original is told of every frame that it was looked at; where
+// it says that a person is. The original is told of every frame that it was looked at; where
 // it was not, tracks move on as they are predicted to, and nothing else is counted.
 func (s *sorter) step(frame int, looked bool, detections []mot.Found) (found []mot.Found) {
 	for _, t := range s.tracks {

@@ -139,7 +139,7 @@ func TestSortShrinks(t *testing.T) {
 }
 
 // walkers writes a video's truth and detections: two who walk past each other, a pixel a
-// frame, detected where they are, and one score below 0.5 where nobody is.
+// frame, detected where they are, and one score below 0.5 where no one is.
 func walkers(t *testing.T) (truth, detections string) {
 	t.Helper()
 	var gt, det strings.Builder
@@ -175,7 +175,7 @@ func TestTracks(t *testing.T) {
 		t.Fatalf("%v: %s", err, &stdout)
 	}
 	// The original is to report frame 1, for those at the beginning need no matches, and then
-	// nobody ever has three in a row.
+	// no person ever has three in a row.
 	for name, recall := range map[string]float64{"sort": 1, "sort_sparse": 0.02, "sort_between": 1} {
 		f := got.Tracks[name]
 		if f.Recall == nil || *f.Recall != recall || *f.Precision != 1 || math.Abs(*f.MOTA-recall) > 1e-9 || f.IDSwitches != 0 {

@@ -20,9 +20,9 @@ type trackReport struct {
 }
 
 // sortSides are SORT on the detections of every frame, and twice on those of one frame in
-// a number of them: as it is, which takes the frames between for ones in which nobody was
+// a number of them: as it is, which takes the frames between for ones in which no one was
 // detected, and so that those do not count and tracks are reported in them where they are
-// predicted to be. That this says where somebody is after two matches, not three, is better
+// predicted to be. That this says where a person is after two matches, not three, is better
 // for it: its looks are far apart.
 var sortSides = []struct {
 	name            string

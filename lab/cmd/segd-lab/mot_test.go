@@ -78,7 +78,7 @@ func TestEvalMot(t *testing.T) {
 	}
 }
 
-// In a street without persons the detector finds nobody.
+// In a street without persons the detector finds no one.
 func TestEvalMotAutomatic(t *testing.T) {
 	video, truth := street(t)
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestEvalMotAutomatic(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
 		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
-	// The post walks over the line, and nobody is counted.
+	// The post walks over the line, and no one is counted.
 	lines, _ := json.Marshal(report["lines"])
 	if want := `[{"counted":{"a_to_b":0,"b_to_a":0},"line":[0.28,0,0.28,1],"true":{"a_to_b":0,"b_to_a":1}}]`; string(lines) != want {
 		t.Errorf("lines are %s; want %s", lines, want)
@@ -265,7 +265,7 @@ func TestEvalMotScore(t *testing.T) {
 			t.Errorf("no line has all of %q:\n%s", parts, got)
 		}
 	}
-	// Nobody is 65 pixels tall.
+	// No one is 65 pixels tall.
 	if got, want := score("--json", "--min-height", "65"), `{"mota":null,"idf1":null,"id_switches":0,"fragmentations":0,"recall":null,"precision":null}`+"\n"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/segd/segd/lab/mot"
 )
 
-// In the demo's clip no pixel of somebody is shown who has a mask, or has had one less than a second ago.
+// In the demo's clip no pixel of a person is shown who has a mask, or has had one less than a second ago.
 func TestEvalPrivacy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 15 s: 40 frames of a clip")
 	}
-	truth := clitest.File(t, "gt.txt", "1,1,10,10,20,40,1\n40,1,10,10,20,40,1\n") // of nobody
+	truth := clitest.File(t, "gt.txt", "1,1,10,10,20,40,1\n40,1,10,10,20,40,1\n") // of no one
 	c := start(t, "privacy", "--video", "/usr/share/doc/opencv-doc/examples/data/vtest.avi", "--truth", truth, "--frames", "1-40", "--json")
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func (s StageMS) Total() float64 {
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // cachedModel measures a model, and keeps what it says of a picture if several are to see
-// it. Whoever reads spent has seen Extract return.
+// it. A reader of spent has seen Extract return.
 type cachedModel struct {
 	features.Model
 	spent  time.Duration

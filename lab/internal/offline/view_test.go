@@ -75,7 +75,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// Whoever gets maps may write over them, and give their memory away: the next gets the same.
+// A caller that gets maps may write over them, and give their memory away: the next gets the same.
 func TestCachedMapsAreCopies(t *testing.T) {
 	m := &cachedModel{Model: flatModel{}, sights: map[features.View]features.Sight{}}
 	for n := range 3 {

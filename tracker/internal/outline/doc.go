@@ -1,7 +1,7 @@
 // Package outline draws objects' masks: the pixels along the outlines of labelled
 // superpixels are labelled by their own colours and the classifier's scores.
 //
-// In go a picture, its superpixels' labels and the classifier, and what somebody marked;
+// In go a picture, its superpixels' labels and the classifier, and what a user marked;
 // out come masks of Height×Width pixels. The pixels of a band along the outlines are cut as in
 // GrabCut (Rother, Kolmogorov and Blake, 2004), with the superpixels around as the
 // models of their labels' colours. A pixel is scored by the features that the network's maps

@@ -98,7 +98,7 @@ func (p *Picture) FeaturesOf(i int) []float32 {
 // Side is the longer side in pixels, of which lengths in pictures are fractions.
 func (p *Picture) Side() float64 { return float64(max(p.Width, p.Height)) }
 
-// Share says that somebody else holds p, for as long as may be: a Pool leaves it to
+// Share says that another caller holds p, for as long as may be: a Pool leaves it to
 // the garbage collector. Only who made the picture calls it.
 func (p *Picture) Share() {
 	if !p.shared { // readers of a shared picture may be in other goroutines

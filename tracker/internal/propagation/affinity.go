@@ -28,7 +28,7 @@ const (
 	// less a frame of the camera.
 	trustRate = 0.05
 	// An object with an extent is looked up in as much of the picture as if that were so many times as long as the
-	// extent: nobody leaves that by more.
+	// extent: no object leaves that by more.
 	ownLengths = 2
 	// How many times as far as Affinity.Radius a latest frame is looked up when frames were
 	// dropped since. The cost grows with the square, and what is alike farther away is

@@ -40,7 +40,7 @@ func TestExtentsAreLaid(t *testing.T) {
 }
 
 // The boxes vote for what their objects' masks do not fit, and a superpixel far outside of a box is background,
-// whoever votes for it, but what has no track. Where a mask fits its box that counts for less inside.
+// whichever neighbour votes for it, but what has no track. Where a mask fits its box that counts for less inside.
 func TestExtentsVote(t *testing.T) {
 	p := made(t, 1)[0]
 	box := image.Rect(0, 0, 24, 24)

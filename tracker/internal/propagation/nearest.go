@@ -112,7 +112,7 @@ func (s *search) gather(p, ref *picture.Picture, places []place, radii []float64
 			b.x0, b.x1 = min(b.x0, float64(x)), max(b.x1, float64(x))
 			b.y0, b.y1 = min(b.y0, float64(y)), max(b.y1, float64(y))
 		}
-		if b.x0 > b.x1 { // nobody is looked up there
+		if b.x0 > b.x1 { // nothing is looked up there
 			s.inside = s.inside[:len(s.boxes)*len(s.slots)]
 			continue
 		}

@@ -117,7 +117,7 @@ func (r *Recall) Learn(p *picture.Picture, y []int32, objects []propagation.Obje
 	}
 	r.learn(p, func(i int32) bool {
 		return y[i] == 0 && !slices.ContainsFunc(objects, func(o propagation.Object) bool {
-			return o.Sought() && len(o.Suspect) > 0 && o.Suspect[i] // nobody looked for what was confirmed before this picture
+			return o.Sought() && len(o.Suspect) > 0 && o.Suspect[i] // what was confirmed before this picture was not looked for
 		})
 	})
 }

@@ -1,4 +1,4 @@
-// Package seed turns what somebody annotated on a picture into what its superpixels
+// Package seed turns what a user annotated on a picture into what its superpixels
 // are: objects begin, are replaced, or are corrected.
 //
 // In go an annotation, the picture, and what its superpixels are taken for without it

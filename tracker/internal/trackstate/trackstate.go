@@ -51,7 +51,7 @@ type Object struct {
 	X, Y   float64 // centre of its last mask, pixels
 	Unseen int     // frames of the camera since it was last visible
 
-	// Tracked is whether somebody else says where it is: it is in sight, then, where it
+	// Tracked is whether a track says where it is: it is in sight, then, where it
 	// has any superpixel, and needs no probation.
 	Tracked bool
 	// Gone is whether it is nowhere in the picture, whatever looks like it: it is lost, and not looked for.
@@ -123,7 +123,7 @@ func Measure(p *picture.Picture, y []int32, q []float64, label, labels int) Sigh
 
 // Observe moves the object on to a frame in which s is seen of it, the elapsed-th of the
 // camera's after the last one observed, at least the first, and tells whether that is the
-// object beyond doubt. Where somebody annotated the frame, the size of what is in sight is
+// object beyond doubt. Where a user annotated the frame, the size of what is in sight is
 // taken as it is. An object unseen for more than lostAfter frames is lost.
 func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confident bool) {
 	if annotated && o.State == Visible && s.Area > 0 {

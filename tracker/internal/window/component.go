@@ -105,7 +105,7 @@ func (c *part) fill(f *Frame) error {
 	return c.block.Reset32(c.x, len(c.rows), d)
 }
 
-// spare gives c to whoever needs a part next.
+// spare gives c to the next that needs a part.
 func (c *part) spare() {
 	buffers.Put(c.x)
 	c.x, c.filled, c.idle = nil, false, 0

@@ -357,7 +357,7 @@ func (w *Window) scatter(frames []*Frame, labels int) {
 }
 
 // balance sets the training weights ω, of mean 1 over all superpixels of the frames: a rare label's samples count more
-// (by the power rarityPower of how rare it is), those that nobody marked less as the affinity
+// (by the power rarityPower of how rare it is), those that were not marked less as the affinity
 // cannot place them, and all of an earlier annotated frame marked times. Not those of the
 // newest: of a box only what is outside is marked, which must not outweigh what is inside. Labels are counted as they were published:
 // where the solve's own labels set the weights, a superpixel that weighs more with one label than with the other changes it in every window.
