@@ -4,8 +4,8 @@ The network stays as it is. A region of interest is a box grown to GROWN times i
 sees the embedding (`features`) and CHANNELS more that a 1×1 convolution makes of what NanoDet's heads see (`masks`, an output at
 stride 8 that is added to the network). It makes the logit of the cell to be the object's.
 
-Learnt from objects in photographs (COCO's, Clothing Co-Parsing's), as they are and cut out and pasted before other pictures, in the
-sizes that cameras see; what is pasted before an object is not the object.
+Learnt from objects in photographs (COCO's, Clothing Co-Parsing's, and segments of BSDS500 that two persons drew alike), as they are
+and cut out and pasted before other pictures, in the sizes that cameras see; what is pasted before an object is not the object.
 """
 import argparse
 import base64
@@ -38,23 +38,27 @@ EMBEDDING = 64
 
 # Objects are learnt from that the network sees so large, in boxes whose sides are off by so much of the box, one deviation.
 LEAST_SIDE, LEAST_AREA, OFF = 8, 200, 0.06
+# How often an object, or a picture with several, comes from each source, and how often a picture is made of pasted objects alone.
+SHARES = {"ccp": 0.25, "coco": 0.5, "drawn": 0.25}
+COMPOSED = 0.4
+PERSON = 1  # of COCO's categories
 
 
 # The objects.
 
 
 def objects(folder):
-    """Lists (picture, [mask]) of what is there of each source with objects: COCO's, and persons of Clothing Co-Parsing. A picture
-    that several have counts once."""
-    found, seen = {"coco": [], "ccp": []}, set()
-    data.find(folder, ("objects",))  # refuses what is held back
+    """Lists (picture, [mask], [class]) of what is there of each source with objects: COCO's, persons of Clothing Co-Parsing, and
+    segments of BSDS500. A picture that several have counts once."""
+    found, seen = {"coco": [], "ccp": [], "drawn": []}, set()
+    regions = data.find(folder, ("objects", "regions")).items.get("regions", [])  # refuses what is held back
 
-    def add(kind, path, masks):
+    def add(kind, path, masks, classes):
         key = os.path.basename(path)
         if key in seen or not masks:
             return
         seen.add(key)
-        found[kind].append((path, masks))
+        found[kind].append((path, masks, classes))
 
     for root in ("COCO_Tiny", "COCO-MINI"):
         for part in ("train2017", "val2017"):
@@ -66,11 +70,13 @@ def objects(folder):
             by = {}
             for a in made["annotations"]:
                 if not a.get("iscrowd") and isinstance(a["segmentation"], list):
-                    by.setdefault(a["image_id"], []).append([np.reshape(s, (-1, 2)) for s in a["segmentation"]])
+                    by.setdefault(a["image_id"], []).append(([np.reshape(s, (-1, 2)) for s in a["segmentation"]], a["category_id"]))
             for image in sorted(made["images"], key=lambda i: i["id"]):
                 picture = os.path.join(folder, root, part, image["file_name"])
                 if os.path.exists(picture):
-                    add("coco", picture, [polygons(p, image["height"], image["width"]) for p in by.get(image["id"], [])])
+                    there = by.get(image["id"], [])
+                    masks = [polygons(p, image["height"], image["width"]) for p, _ in there]
+                    add("coco", picture, masks, [c for _, c in there])
     for path in sorted(glob.glob(os.path.join(folder, "coco128_yolo/instance_segmentation/labels/*/*.txt"))):
         part, name = os.path.split(path)
         picture = os.path.join(folder, "coco128_yolo/instance_segmentation/images", os.path.basename(part), name[:-4] + ".jpg")
@@ -78,16 +84,49 @@ def objects(folder):
             continue
         height, width = cv2.imread(picture).shape[:2]
         with open(path, encoding="utf-8") as f:
-            masks = [polygons([np.reshape([float(v) for v in line.split()[1:]], (-1, 2)) * (width, height)], height, width) for line in f]
-        add("coco", picture, masks)
+            lines = [line.split() for line in f]
+        masks = [polygons([np.reshape([float(v) for v in line[1:]], (-1, 2)) * (width, height)], height, width) for line in lines]
+        add("coco", picture, masks, [int(line[0]) for line in lines])
     for path in sorted(glob.glob(os.path.join(folder, "clothing-co-parsing/annotations/pixel-level/*.mat"))):
         picture = os.path.join(folder, "clothing-co-parsing/photos", os.path.basename(path)[:-4] + ".jpg")
         mask = loadmat(path)["groundtruth"] > 0
         if os.path.exists(picture):
-            add("ccp", picture, [mask])
+            add("ccp", picture, [mask], [PERSON])
+    for item in regions:
+        masks = drawn_alike([person["Segmentation"][0, 0] for person in loadmat(item.labels)["groundTruth"][0]])
+        add("drawn", item.picture, masks, [None] * len(masks))
     if not found["coco"]:
         raise FileNotFoundError(f"{folder} has no masks of COCO's: python -m segdtrain.data fetch {folder}")
     return found
+
+
+def drawn_alike(persons):
+    """The masks of segments that two persons drew alike and that are as objects are, by the rule of boxtrain
+    (lab/cmd/boxtrain/objects.go)."""
+    found = []
+    for k, segments in enumerate(persons):
+        alike = np.max([shared(segments, other).max(1) for j, other in enumerate(persons) if j != k], 0, initial=0)
+        for label in np.flatnonzero(alike >= 0.7):
+            mask = segments == label
+            box = bounds(mask).astype(int)
+            part = mask[box[1] : box[3], box[0] : box[2]]
+            ends = (box[0] == 0) + (box[1] == 0) + (box[2] == mask.shape[1]) + (box[3] == mask.shape[0])
+            along = part[0].sum() + part[-1].sum() + part[:, 0].sum() + part[:, -1].sum()
+            if not (500 <= mask.sum() <= 0.5 * mask.size and 0.2 * part.size <= mask.sum() and part.size <= 0.7 * mask.size):
+                continue
+            if ends > 1 or min(part.shape) < 20 or along > 0.45 * 2 * sum(part.shape):
+                continue
+            if not any((mask & m).sum() > 0.8 * (mask | m).sum() for m in found):
+                found.append(mask)
+    return found
+
+
+def shared(a, b):
+    """The intersection over union of each label of a with each of b."""
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    n = b.max() + 1
+    both = np.bincount((a * n + b).ravel(), minlength=(a.max() + 1) * n).reshape(-1, n)
+    return both / np.maximum(1, both.sum(1, keepdims=True) + both.sum(0) - both)
 
 
 def polygons(points, height, width):
@@ -114,26 +153,36 @@ def read(item):
     return (picture, [m for m in item[1] if m.shape == picture.shape[:2]]) if picture is not None else (None, [])
 
 
-def cutout(rng, found):
-    """An object cut out of a photograph that it does not leave: pixels and mask."""
-    for _ in range(20):
-        kind = "ccp" if found["ccp"] and rng.random() < 0.6 else "coco"
-        picture, masks = read(found[kind][rng.integers(len(found[kind]))])
-        masks = [m for m in masks if m.sum() > 3000 and not (m[0].any() or m[:, 0].any() or m[:, -1].any())]
-        if masks:
-            m = masks[rng.integers(len(masks))]
-            ys, xs = np.flatnonzero(m.any(1)), np.flatnonzero(m.any(0))
-            part = np.s_[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1]
-            return picture[part].astype(np.float32), m[part].astype(np.float32)
-    return None
+def draw(rng, kinds):
+    """One of these sources of objects, as often as it is to be: persons are what most cameras see, the other two have all kinds of things."""
+    shares = np.array([SHARES[k] for k in kinds])
+    return rng.choice(kinds, p=shares / shares.sum())
 
 
-def paste(rng, picture, masks, found, height):
+def cuttable(found):
+    """What can be cut out of its photograph, as it does not leave it: (source, class) → [(picture, mask)]."""
+    by = {}
+    for kind, items in found.items():
+        for path, masks, classes in items:
+            for m, c in zip(masks, classes):
+                if m.sum() > 3000 and not (m[0].any() or m[:, 0].any() or m[:, -1].any()):
+                    by.setdefault((kind, c), []).append((path, m))
+    return by
+
+
+def cutout(rng, cuts):
+    """An object cut out of a photograph, each class of a source as often: pixels and mask."""
+    kind = draw(rng, [k for k in SHARES if any(of[0] == k for of in cuts)])
+    classes = [of for of in cuts if of[0] == kind]
+    of = cuts[classes[rng.integers(len(classes))]]
+    path, m = of[rng.integers(len(of))]
+    x0, y0, x1, y1 = bounds(m).astype(int)
+    return cv2.imread(path)[y0:y1, x0:x1].astype(np.float32), m[y0:y1, x0:x1].astype(np.float32)
+
+
+def paste(rng, picture, masks, cuts, height):
     """Pastes an object, so tall, somewhere before what there is; its mask is the last then."""
-    cut = cutout(rng, found)
-    if cut is None:
-        return
-    pixels, mask = cut
+    pixels, mask = cutout(rng, cuts)
     scale = height / mask.shape[0]
     size = max(4, round(mask.shape[1] * scale * rng.uniform(0.85, 1.2))), max(8, round(height))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
@@ -158,16 +207,15 @@ def paste(rng, picture, masks, found, height):
     masks.append(alpha)
 
 
-def scene(rng, found, backgrounds):
+def scene(rng, found, cuts, backgrounds):
     """A picture of 0…255 whose sides are multiples of 32, its objects' masks, and the boxes of all of each, in part of them though
     something is before it."""
-    kind = rng.random()
-    if kind < 0.15 and found["ccp"]:
-        picture, masks = read(found["ccp"][rng.integers(len(found["ccp"]))])
-        picture, masks = scaled(picture, masks, rng.uniform(128, 352) / min(picture.shape[:2]))
-    elif kind < 0.6:
-        picture, masks = read(found["coco"][rng.integers(len(found["coco"]))])
-        picture, masks = scaled(picture, masks, rng.uniform(256, 608) / min(picture.shape[:2]))
+    composed = rng.random() < COMPOSED
+    if not composed:
+        kind = draw(rng, [k for k in SHARES if found[k]])
+        picture, masks = read(found[kind][rng.integers(len(found[kind]))])
+        sides = (128, 352) if kind == "ccp" else (256, 608)  # persons of Clothing Co-Parsing fill their pictures
+        picture, masks = scaled(picture, masks, rng.uniform(*sides) / min(picture.shape[:2]))
     else:
         picture = cv2.imread(backgrounds[rng.integers(len(backgrounds))])
         picture, masks = scaled(picture, [], rng.uniform(352, 544) / min(picture.shape[:2]))
@@ -175,10 +223,10 @@ def scene(rng, found, backgrounds):
         picture, masks = picture[:640, :960], [m[:640, :960] for m in masks]
     picture = picture.astype(np.float32)
     whole = [bounds(m) for m in masks]
-    pasted = rng.integers(4, 9) if kind >= 0.6 else rng.integers(0, 4) if rng.random() < 0.6 else 0
+    pasted = rng.integers(4, 9) if composed else rng.integers(0, 4) if rng.random() < 0.6 else 0
     for height in np.exp(rng.uniform(np.log(24), np.log(0.7 * picture.shape[0]), pasted)):
         n = len(masks)
-        paste(rng, picture, masks, found, height)
+        paste(rng, picture, masks, cuts, height)
         whole += [bounds(m) for m in masks[n:]]
     boxes = [b if b is not None and rng.random() < 0.5 else bounds(m) for b, m in zip(whole, masks)]
     picture = views.disturb(rng, picture.astype(np.float64), rng.random() < 0.1) if rng.random() < 0.7 else picture
@@ -284,9 +332,9 @@ class Kept:
 
 def gather(rng, frozen, found, backgrounds, most):
     """Shows the network pictures until there are so many objects."""
-    kept, began = None, time.monotonic()
+    kept, cuts, began = None, cuttable(found), time.monotonic()
     while kept is None or not kept.full():
-        picture, masks, boxes = scene(rng, found, backgrounds)
+        picture, masks, boxes = scene(rng, found, cuts, backgrounds)
         maps = frozen(picture)
         if kept is None:
             kept = Kept(most, sum(map(len, maps)))
@@ -317,7 +365,8 @@ class Head(nn.Module):
         self.first = nn.ModuleList([conv(width, width, d) for d in (1, 2, 4)])
         self.guess = nn.Conv2d(width, 1, 1)
         self.like = nn.Conv2d(EMBEDDING, like, 1)
-        self.second = nn.ModuleList([conv(width + 3, width), conv(width, width, 2)])
+        self.told = nn.Conv2d(3, width, 1, bias=False)
+        self.second = nn.ModuleList([conv(width, width), conv(width, width, 2)])
         self.out = nn.Conv2d(width, 1, 1)
         self.sharp = nn.Parameter(torch.tensor(5.0))
         for name, to, of in (("spread", like, 1), ("total", like, like), ("sum", 1, like)):
@@ -332,7 +381,8 @@ class Head(nn.Module):
         like = self.unit(self.like(x[:, :EMBEDDING]))
         spread = F.conv2d(p, self.spread)
         of = [F.conv2d(like * self.unit(everywhere(like * share)), self.sum) for share in (spread, 1 - spread)]
-        h = h + self.second[0](torch.cat([h, p, *of], 1))
+        h = h + self.told(torch.cat([p, *of], 1))
+        h = h + self.second[0](h)
         h = h + self.second[1](h)
         return self.out(h) + self.sharp * (of[0] - of[1]) + guess, guess
 
@@ -439,8 +489,8 @@ def main():
     p.add_argument("--data", required=True, help="folder that python -m segdtrain.data fetch filled")
     p.add_argument("--model", required=True, help="network with heads, without a mask head")
     p.add_argument("--out", required=True, help="file to write")
-    p.add_argument("--objects", type=int, default=12000)
-    p.add_argument("--steps", type=int, default=1500)
+    p.add_argument("--objects", type=int, default=14000)
+    p.add_argument("--steps", type=int, default=2000)
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--rate", type=float, default=3e-3)
     p.add_argument("--seed", type=int, default=1)
@@ -452,7 +502,7 @@ def main():
     rng = np.random.default_rng(args.seed)
     frozen = Frozen(args.model, args.threads)
     found = objects(args.data)
-    print({k: (len(v), sum(len(m) for _, m in v)) for k, v in found.items()}, file=sys.stderr)
+    print({k: (len(v), sum(len(m) for _, m, _ in v)) for k, v in found.items()}, file=sys.stderr)
     backgrounds = [i.picture for kind in ("pictures", "regions") for i in data.find(args.data).items.get(kind, [])]
     kept = gather(rng, frozen, found, backgrounds, args.objects)
     model = train(np.random.default_rng(args.seed + 1), kept, args.steps, args.batch, args.rate)
@@ -460,7 +510,7 @@ def main():
     graft(args.model, model, args.out)
     path = os.path.splitext(args.out)[0] + ".md"
     if os.path.exists(path):
-        masks = {name: (len(v), sum(len(m) for _, m in v)) for name, v in found.items()}
+        masks = {name: (len(v), sum(len(m) for _, m, _ in v)) for name, v in found.items()}
         card.add_mask_head(path, args.out, before, args, masks)
     return 0
 

@@ -332,7 +332,7 @@ def objects(pictures):
         turn = np.linspace(0, 2 * np.pi, 40)
         round_ = np.stack([at[0] + 45 * np.cos(turn), at[1] + 45 * np.sin(turn)], 1)
         made["images"].append(dict(id=i, file_name=f"{i}.jpg", width=260, height=200))
-        made["annotations"].append(dict(image_id=i, iscrowd=0, segmentation=[round_.ravel().tolist()]))
+        made["annotations"].append(dict(image_id=i, category_id=1, iscrowd=0, segmentation=[round_.ravel().tolist()]))
         labels = np.zeros((200, 260), np.uint8)
         cv2.circle(labels, at, 45, 3, -1)
         scipy.io.savemat(parts / f"annotations/pixel-level/p{i}.mat", {"groundtruth": labels})
@@ -342,14 +342,41 @@ def objects(pictures):
 
 def test_pasted_before_others(objects):
     """What is pasted before an object is not its own any more, and nothing is two objects'."""
-    assert {k: len(v) for k, v in objects.items()} == {"coco": 6, "ccp": 6}
-    rng = np.random.default_rng(3)
+    assert {k: len(v) for k, v in objects.items() if v} == {"coco": 6, "ccp": 6}
+    rng, cuts = np.random.default_rng(3), masks.cuttable(objects)
     picture = np.full((320, 320, 3), 90.0, np.float32)
     made = []
     for _ in range(8):
-        masks.paste(rng, picture, made, objects, 200)
+        masks.paste(rng, picture, made, cuts, 200)
     assert len(made) == 8 and np.sum(made, 0).max() < 1.01
     assert made[-1].sum() > 5000 and min(m.sum() for m in made) < made[-1].sum()
+
+
+def test_drawn_alike():
+    """What two persons drew is an object, once; what one drew, and what is as its box is, is none."""
+    one, other = np.ones((200, 300), np.uint16), np.ones((200, 300), np.uint16)
+    cv2.circle(one, (80, 80), 40, 2, -1)
+    cv2.circle(other, (82, 80), 40, 5, -1)  # as the first person drew it
+    cv2.circle(one, (220, 60), 30, 3, -1)  # drawn by one alone
+    for m in (one, other):
+        cv2.rectangle(m, (150, 120), (250, 180), 7, -1)
+    found = masks.drawn_alike([one, other])
+    assert len(found) == 1 and (found[0] == (one == 2)).all()
+    assert masks.drawn_alike([one]) == []
+
+
+def test_each_class_is_cut_as_often(pictures):
+    """A class with one object is pasted as often as one with nine."""
+    picture = cv2.imread(data.find(str(pictures)).items["pictures"][0].picture)
+    path, disc = str(pictures / "cut.png"), np.zeros(picture.shape[:2], np.uint8)
+    cv2.circle(disc, (70, 70), 40, 1, -1)
+    small = np.zeros_like(disc)
+    cv2.circle(small, (70, 70), 33, 1, -1)
+    assert cv2.imwrite(path, picture)
+    found = {"coco": [(path, [disc > 0] * 9 + [small > 0], [1] * 9 + [2])], "ccp": [], "drawn": []}
+    rng, cuts = np.random.default_rng(1), masks.cuttable(found)
+    rare = sum(masks.cutout(rng, cuts)[1].shape[0] < 70 for _ in range(60))
+    assert 15 < rare < 45
 
 
 def test_mask_head(objects, pictures, tmp_path):
