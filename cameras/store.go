@@ -15,7 +15,7 @@ import (
 const storedVersion = 1
 
 // errNoKeyPath is why cameras cannot be added beside a NATS server elsewhere.
-var errNoKeyPath = errors.New("cameras are kept on the NATS server at nats.url, encrypted with a key that nobody knows where to find; " +
+var errNoKeyPath = errors.New("cameras are kept on the NATS server at nats.url, encrypted with a key, and it is not known where that is; " +
 	"set nats.cameras_key to a file, which is made where it is not there")
 
 // stored is what is kept of a camera: the version can be read by all, the rest by who has the key.

@@ -444,7 +444,7 @@ var faultTable = []struct {
 			`f:1:26: privacy.blur[1]: "persn"; accepted: one of the 80 classes that the detector knows, such as person, horse, car`,
 			`f:1:42: privacy.margin: "10px"; accepted: 0% to 100% of an object's longer side, such as 10%`,
 			`f:1:54: privacy.show: found "everybody"; accepted: nobody, operator`,
-			`f:6:30: cameras[0].privacy.blur[1]: "dog" is not detected, so nobody would know where one is; accepted: of the camera's detect.classes, person, car`,
+			`f:6:30: cameras[0].privacy.blur[1]: "dog" is not detected, so it would not be known where one is; accepted: of the camera's detect.classes, person, car`,
 			`f:6:43: cameras[0].privacy.fill[0]: "person" is in blur too; accepted: in one of them`,
 			`f:6:60: cameras[0].privacy.except: found "none"; accepted: kept`,
 			`f:6:74: cameras[0].privacy.margin: "101%"; accepted: 0% to 100% of an object's longer side, such as 10%`,

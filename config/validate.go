@@ -326,7 +326,7 @@ func (d *decoder) hidden(path string, cam Camera, p Privacy) {
 		switch {
 		case slices.Contains(cam.Detect.Classes, name):
 		case cam.Privacy.given():
-			d.bad(at, "%q is not detected, so nobody would know where one is; accepted: %s", clip(name), accepted)
+			d.bad(at, "%q is not detected, so it would not be known where one is; accepted: %s", clip(name), accepted)
 		default: // all cameras have it
 			d.bad(path, "%q, which privacy hides in all cameras, is not detected in this one; accepted: detect.classes with it, or privacy: {off: true}", clip(name))
 		}

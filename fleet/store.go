@@ -24,7 +24,7 @@ const (
 func Bucket(site string) string { return "segd_" + site + "_fleet" }
 
 // errConflict says that a key has another revision than was thought.
-var errConflict = errors.New("fleet: somebody else was first")
+var errConflict = errors.New("fleet: another box was first")
 
 // store is the bucket. Its keys have no time to live: that would go by the clock of a
 // server, and a clock that is set an hour ahead would end every box's session.

@@ -319,7 +319,7 @@ segd_events_limited_total{camera="demo"} 2
 segd_thumbnails_total{camera="demo",outcome="left_out"} 3
 segd_thumbnails_total{camera="demo",outcome="made"} 5
 segd_thumbnails_total{camera="demo",outcome="removed"} 4
-# HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
+# HELP segd_automatic_objects Objects that were marked by the detector and that are not kept.
 # TYPE segd_automatic_objects gauge
 segd_automatic_objects{camera="demo"} 7
 # HELP segd_labelled_objects_total Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).

@@ -132,7 +132,7 @@ func (m *Metrics) status() prometheus.Collector {
 	counter("ingest_reconnects_total", "Times the camera was lost and dialled anew.", func(s *Status) uint64 { return s.Reconnects })
 	counter("camera_restarts_total", "Times the camera's stages failed and were built anew.", func(s *Status) uint64 { return s.Restarts })
 	counter("bus_publish_failures_total", "Messages that could not be handed to NATS.", func(s *Status) uint64 { return s.PublishFailures })
-	add(prometheus.GaugeValue, "automatic_objects", "Objects that were marked by the detector and that nobody keeps.",
+	add(prometheus.GaugeValue, "automatic_objects", "Objects that were marked by the detector and that are not kept.",
 		func(s *Status, tell func(float64, ...string)) { tell(float64(s.Automatic)) })
 	add(prometheus.GaugeValue, "object_area_pixels", "Area of the object's newest mask.", func(s *Status, tell func(float64, ...string)) {
 		for _, o := range s.Objects {

@@ -149,7 +149,7 @@ func (c *Camera) resolve(r *report) []*segdv1.Event {
 }
 
 // unfitted is what to know of an annotation that was put on a live frame as it came.
-const unfitted = "it has no picture that it was made on: whether its objects are where it says nobody knows; " +
+const unfitted = "it has no picture that it was made on: it is not known whether its objects are where it says; " +
 	"mark them on the live picture, or give the file a picture"
 
 // acceptance is the event that an annotation was accepted, with what there is to doubt.

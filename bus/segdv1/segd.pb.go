@@ -171,7 +171,7 @@ const (
 	EventKind_EVENT_KIND_ANNOTATION_ACCEPTED EventKind = 7
 	// An annotation was refused; message says why.
 	EventKind_EVENT_KIND_ANNOTATION_REJECTED EventKind = 8
-	// An object was removed: no frame after sequence has it. message says why if nobody
+	// An object was removed: no frame after sequence has it. message says why if no client
 	// asked for it, as when the size of the picture changed or it is not detected any more.
 	EventKind_EVENT_KIND_OBJECT_REMOVED EventKind = 9
 	// An object has another label, object_label; message tells the old one.
@@ -417,7 +417,7 @@ type Object struct {
 	// The kind of thing that it was detected as, by the name that the detector gives it; empty for
 	// one that people marked.
 	Class string `protobuf:"bytes,8,opt,name=class,proto3" json:"class,omitempty"`
-	// Whether segd marked it by itself and nobody has kept it or corrected it since: it is forgotten
+	// Whether segd marked it by itself and it was not kept or corrected since: it is forgotten
 	// when it is not detected any more.
 	Automatic bool `protobuf:"varint,9,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// The rectangle round all of the object by its track, in pixels: with what of it is hidden or outside
@@ -831,7 +831,7 @@ func (x *ObjectList) GetObjects() []*Object {
 	return nil
 }
 
-// Warning is what whoever annotated should know of an object.
+// Warning is what a client that annotated should know of an object.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object.
@@ -1494,10 +1494,10 @@ type Status struct {
 	FramesUnseen uint64 `protobuf:"varint,19,opt,name=frames_unseen,json=framesUnseen,proto3" json:"frames_unseen,omitempty"`
 	// How often the camera came back after it was down.
 	Reconnects uint64 `protobuf:"varint,20,opt,name=reconnects,proto3" json:"reconnects,omitempty"`
-	// While down: how often it was dialled since. 0 for a camera that nobody dials.
+	// While down: how often it was dialled since. 0 for a camera that is not dialled.
 	Attempts uint32 `protobuf:"varint,21,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// While down: when it is dialled next, by segd's wall clock; absent for a camera
-	// that nobody dials.
+	// that is not dialled.
 	NextAttempt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
 	// The camera's zones, in the order of the configuration.
 	Zones []*ZoneStatus `protobuf:"bytes,23,rep,name=zones,proto3" json:"zones,omitempty"`

@@ -29,7 +29,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 		Use:   "segd",
 		Short: "Pixel masks of annotated objects in live video, on NATS",
 		Long: "segd watches cameras and keeps a pixel mask of each object it follows, live:\n" +
-			"what somebody marked or segd detects. Every frame's masks go out on NATS, the page on\n" +
+			"what a user marked or segd detects. Every frame's masks go out on NATS, the page on\n" +
 			"http://127.0.0.1:8080 shows them, and Prometheus can scrape how it goes.",
 		Example: "  segd demo --for 30s             # try it, without a camera\n" +
 			"  segd doctor                     # what this machine can do, and what is missing\n" +

@@ -73,7 +73,7 @@ func camera() *dashboard.DashboardBuilder {
 		WithPanel(lines(third, "Detected", "Things that the detector finds in a look, by class, and those that are not marked because there are too many objects.", unitPerSecond,
 			query{`sum by (class) (rate(segd_detections_total{camera="$camera"}[$__rate_interval]))`, "{{class}}"},
 			query{`rate(segd_detections_unmarked_total{camera="$camera"}[$__rate_interval])`, "not marked"})).
-		WithPanel(lines(third, "Automatic objects", "Objects that the detector marked and that nobody keeps.", unitCount,
+		WithPanel(lines(third, "Automatic objects", "Objects that the detector marked and that are not kept.", unitCount,
 			query{`segd_automatic_objects{camera="$camera"}`, "objects"})).
 		WithPanel(lines(third, "Looks", "Looks of the detector, and those that failed.", unitPerSecond,
 			query{`rate(segd_detector_looks_total{camera="$camera"}[$__rate_interval])`, "looks"},

@@ -86,7 +86,7 @@ REASONS = re.compile(
             # of cameras
             r"a duration (from 100ms to 1h|of more than 0 up to 10s)",
             "the url names no host that a user could be of",
-            "is not detected, so nobody would know where one is",
+            "is not detected, so it would not be known where one is",
             "missing; accepts one beside a password",
             "stands where something secret is hidden",
             "is not a URL; accepted",

@@ -2,7 +2,7 @@
 
 const causes = {
   died: "which fell silent", left: "which ended", drain: "which is drained", rebalance: "which had less room",
-  move: "as somebody asked for it", misfit: "which could not run it",
+  move: "as an operator asked for it", misfit: "which could not run it",
 };
 
 // place says which box runs a camera, or why none does, by what the fleet tells of it; null: there is no fleet.

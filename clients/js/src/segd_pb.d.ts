@@ -133,7 +133,7 @@ export declare type Object$ = Message<"segd.v1.Object"> & {
   class: string;
 
   /**
-   * Whether segd marked it by itself and nobody has kept it or corrected it since: it is forgotten
+   * Whether segd marked it by itself and it was not kept or corrected since: it is forgotten
    * when it is not detected any more.
    *
    * @generated from field: bool automatic = 9;
@@ -348,7 +348,7 @@ export declare type ObjectList = Message<"segd.v1.ObjectList"> & {
 export declare const ObjectListSchema: GenMessage<ObjectList>;
 
 /**
- * Warning is what whoever annotated should know of an object.
+ * Warning is what a client that annotated should know of an object.
  *
  * @generated from message segd.v1.Warning
  */
@@ -886,7 +886,7 @@ export declare type Status = Message<"segd.v1.Status"> & {
   reconnects: bigint;
 
   /**
-   * While down: how often it was dialled since. 0 for a camera that nobody dials.
+   * While down: how often it was dialled since. 0 for a camera that is not dialled.
    *
    * @generated from field: uint32 attempts = 21;
    */
@@ -894,7 +894,7 @@ export declare type Status = Message<"segd.v1.Status"> & {
 
   /**
    * While down: when it is dialled next, by segd's wall clock; absent for a camera
-   * that nobody dials.
+   * that is not dialled.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt = 22;
    */
@@ -1095,7 +1095,7 @@ export enum EventKind {
   ANNOTATION_REJECTED = 8,
 
   /**
-   * An object was removed: no frame after sequence has it. message says why if nobody
+   * An object was removed: no frame after sequence has it. message says why if no client
    * asked for it, as when the size of the picture changed or it is not detected any more.
    *
    * @generated from enum value: EVENT_KIND_OBJECT_REMOVED = 9;

@@ -25,7 +25,7 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd objects gate\n  segd objects gate --save gate.json    # for the camera's annotation in the configuration",
 		Short:   "List the objects that a running segd follows",
 		Long: "--save writes those in sight at this moment to a file, but for those that segd marked by\n" +
-			"itself and nobody keeps: their masks and the picture, from\n" +
+			"itself and that are not kept: their masks and the picture, from\n" +
 			"segd's page. With `annotation: FILE` in the configuration they are looked for by what they\n" +
 			"look like in it when segd starts again.",
 	}, func(ctx context.Context, args []string) error {

@@ -46,7 +46,7 @@ func recordCommand(std cli.Streams) *cobra.Command {
 			"DIR/CAMERA-EPOCH-SEQUENCE.jpg and .json. `segd export` makes a data set of them. They come\n" +
 			"from segd's page. DIR may have several cameras.\n\n" +
 			"--when changed: an object came, went, was hidden or found again, or was in a zone or at a\n" +
-			"line. unsure: an object's score is below --unsure. corrected: somebody annotated.\n\n" +
+			"line. unsure: an object's score is below --unsure. corrected: a person annotated.\n\n" +
 			"--clips writes videos instead, from 5 s before to 10 s after these (changed, unless --when\n" +
 			"says otherwise), with the masks drawn on, or beside in .jsonl, a frame a line.\n\n" +
 			"The oldest files of the camera make room for new ones at --max-bytes. A full disk costs\n" +

@@ -36,7 +36,7 @@ func demoCommand(std cli.Streams, v Version) *cobra.Command {
 			"loopback, finds who walks through it and follows them, as `segd run` would.",
 		Example: "  segd demo                                    # then open http://127.0.0.1:8080\n" +
 			"  segd demo --for 30s --json >figures.json     # ends by itself, with figures\n" +
-			"  segd demo --by-hand                          # two persons that are marked by hand, nobody else\n" +
+			"  segd demo --by-hand                          # two persons that are marked by hand, no one else\n" +
 			"  segd demo --clip street.mp4 --log info       # another video",
 		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +54,7 @@ func demoCommand(std cli.Streams, v Version) *cobra.Command {
 	flags.StringVar(&f.nats, "nats", "", "host:port of the NATS server (default \""+config.DefaultNATSAddr+"\")")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", config.DefaultSuperpixels))
-	flags.BoolVar(&f.byHand, "by-hand", false, "find nobody: follow two persons that are marked by hand")
+	flags.BoolVar(&f.byHand, "by-hand", false, "detect nothing: follow two persons that are marked by hand")
 	flags.StringVar(&f.level, "log", "", "debug, info, warn or error (default \"warn\")")
 	return cmd
 }

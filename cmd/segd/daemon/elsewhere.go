@@ -41,7 +41,7 @@ func (b *box) openLink() error {
 		Commands: handedOn, Views: roles*c.HTTP.Viewers + handedOn, Logger: b.d.log,
 	})
 	if here := b.address(); c.Fleet.Address == "" && (here == "" || boxlink.Loopback(here)) {
-		b.d.log.Warn("boxes on other machines do not reach the page of this one, so whoever asks there neither sees nor changes the cameras that run here; "+
+		b.d.log.Warn("boxes on other machines do not reach the page of this one, so users there neither see nor change the cameras that run here; "+
 			"set http.addr to an address that they reach, such as \":8080\", with http.token, or fleet.address to the URL of a proxy before it", "address", here)
 	}
 	return err

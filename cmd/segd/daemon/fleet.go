@@ -74,7 +74,7 @@ func (l lease) Box() string   { return l.box }
 func (l lease) Moved() string {
 	why := map[fleet.Why]string{
 		fleet.WhyDied: "which fell silent", fleet.WhyLeft: "which ended", fleet.WhyDrain: "which is drained",
-		fleet.WhyRebalance: "which has less room", fleet.WhyMove: "as somebody asked for it", fleet.WhyMisfit: "which cannot run it",
+		fleet.WhyRebalance: "which has less room", fleet.WhyMove: "as an operator asked for it", fleet.WhyMisfit: "which cannot run it",
 	}[l.Why]
 	if l.From == "" || l.From == l.box || why == "" {
 		return ""

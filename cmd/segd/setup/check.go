@@ -196,7 +196,7 @@ func checkCamera(ctx context.Context, base string, cam config.Camera) (string, e
 		}
 		detail = fmt.Sprintf(": annotation of %d objects on %d×%d", len(a.Objects), a.Width, a.Height)
 		if a.Picture == nil && !configured.Fits(cam) {
-			detail += " without its picture: nobody knows whether it fits"
+			detail += " without its picture: it is not known whether it fits"
 		}
 	}
 	if cam.Published() { // nothing to be asked: it comes by itself
