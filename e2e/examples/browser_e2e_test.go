@@ -26,7 +26,7 @@ func bundle(t *testing.T) []byte {
 	t.Helper()
 	root := harness.Root(t)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "clients", "js", "node_modules", ".bin", "esbuild"), "--bundle", "--format=esm", "testdata/browser.js")
-	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(root, "examples", "subscribe-js", "node_modules"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(root, "clients", "examples", "subscribe-js", "node_modules"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -29,7 +29,7 @@ func TestReadmes(t *testing.T) {
 		},
 		"js": func(t *testing.T, code string) *exec.Cmd {
 			path := write(t, "main.mjs", code)
-			if err := os.Symlink(filepath.Join(root, "examples", "subscribe-js", "node_modules"), filepath.Join(filepath.Dir(path), "node_modules")); err != nil {
+			if err := os.Symlink(filepath.Join(root, "clients", "examples", "subscribe-js", "node_modules"), filepath.Join(filepath.Dir(path), "node_modules")); err != nil {
 				t.Fatal(err)
 			}
 			return exec.CommandContext(t.Context(), "node", path)

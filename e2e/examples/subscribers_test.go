@@ -28,7 +28,7 @@ import (
 )
 
 // folder has the subscribers.
-const folder = "../../examples/"
+const folder = "../../clients/examples/"
 
 // line is what every subscriber prints of an object in a frame.
 type line struct {

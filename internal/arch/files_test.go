@@ -46,7 +46,7 @@ var openers = map[string]string{
 }
 
 // apart are folders that are no part of the daemon nor of what it shares with commands: experiments, and tests' own.
-var apart = []string{"examples", "ingest/demo", "train"}
+var apart = []string{"clients/examples", "ingest/demo", "train"}
 
 func TestFilesOfOthers(t *testing.T) {
 	const root = "../.."

@@ -91,7 +91,7 @@ func TestSubscribersNeedNoC(t *testing.T) {
 		list := []string{"list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}"}
 		return strings.TrimSpace(goTool(t, "../..", []string{"CGO_ENABLED=1"}, append(list, packages...)...))
 	}
-	if c := withC("./bus", "./mask", "./examples/subscribe-go"); c != "" {
+	if c := withC("./bus", "./mask", "./clients/examples/subscribe-go"); c != "" {
 		t.Errorf("a subscriber is built of C code of\n%s", c)
 	}
 	if c := withC("./features/dnn"); c == "" {

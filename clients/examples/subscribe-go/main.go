@@ -2,7 +2,7 @@
 // number, and each object's name, state, area and centre, taken from the decoded
 // mask, and the extent of what has a track.
 //
-//	go run ./examples/subscribe-go [nats://127.0.0.1:4222]
+//	go run ./clients/examples/subscribe-go [nats://127.0.0.1:4222]
 package main
 
 import (
