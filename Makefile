@@ -49,9 +49,9 @@ help: ## list what can be made
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
 
-build: setup ## build bin/segd, and bin/segd-lab for segd eval
+build: setup ## build bin/segd, and beside it what it finds: segd-tools, and segd-lab for segd eval
 	@mkdir -p bin
-	$(GO) $(BUILD) -o bin/segd ./cmd/segd
+	$(GO) $(BUILD) -o bin/ ./cmd/segd ./cmd/segd-tools
 	$(GO) -C lab $(BUILD) -o $(CURDIR)/bin/segd-lab ./cmd/segd-lab
 
 run: build ## build and run the demo; make run ARGS="--for 30s"

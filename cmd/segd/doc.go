@@ -8,11 +8,12 @@
 //	segd check -c FILE     is the configuration right, do the cameras answer?
 //	segd watch CAMERA      masks as they arrive
 //	segd annotate CAMERA FILE
-//	segd eval              figures on data sets
-//	segd bench             what receiving and decoding cameras costs here
 //	segd model             models: which there are, whether one loads
 //	segd completion        for bash, zsh and fish
 //	segd version
+//
+// Other programs have some of its commands, see program.go: segd-tools has record, export, import and bench, segd-lab
+// has eval.
 //
 // What is meant for people goes to standard output, or to standard error when
 // standard output carries JSON (--json); logs go to standard error. The exit

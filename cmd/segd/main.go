@@ -9,7 +9,7 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/client"
 	"github.com/segd/segd/cmd/segd/daemon"
-	"github.com/segd/segd/cmd/segd/measure"
+	"github.com/segd/segd/cmd/segd/man"
 	"github.com/segd/segd/cmd/segd/setup"
 )
 
@@ -41,14 +41,15 @@ func newRoot(std cli.Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cli.Prepare(root, std)
+	talk, measure := toolsCommands()
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
 		{groupSetUp, "Set up:", setup.Commands(std, version)},
 		{groupRun, "Run:", daemon.Commands(std, daemon.Version{Number: version, Commit: commit})},
-		{groupTalk, "Talk to a running segd:", client.Commands(std)},
-		{groupMeasure, "Measure:", measure.Commands(std)},
+		{groupTalk, "Talk to a running segd:", append(client.Commands(std), talk...)},
+		{groupMeasure, "Measure:", measure},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
@@ -59,7 +60,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(versionCommand(std), manCommand())
+	root.AddCommand(versionCommand(std), man.Command(version))
 	return root
 }
 

@@ -38,11 +38,13 @@ var openers = map[string]string{
 	"cmd/segd/client/restore.go:restore":      "named on the command line by who waits for it",
 	"cmd/segd/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
 	"cmd/segd/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
-	"cmd/segd/dataset/export.go:Export":       "folders, named on the command line by who waits for it; what is no regular file in them is left out",
+	"cmd/segd-tools/dataset/export.go:Export": "folders, named on the command line by who waits for it; what is no regular file in them is left out",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",
 	"internal/resident/resident.go:MB":        "the kernel's",
 	"ingest/onvif/onviftest/alone.go:alone":   "for tests",
+
+	"cmd/segd/client/clienttest/clienttest.go:FilesIn": "for tests",
 }
 
 // apart are folders that are no part of the daemon nor of what it shares with commands: experiments, and tests' own.

@@ -34,8 +34,8 @@ func (f *natsFlags) register(cmd *cobra.Command) {
 	cli.FromEnv(cmd, "nats", "SEGD_CLIENT_NATS")
 }
 
-// target says which running segd a command is for.
-type target struct {
+// Target says which running segd a command is for.
+type Target struct {
 	server natsFlags
 	what   string // what --site is the site of; empty: the camera
 	site   string
@@ -43,21 +43,21 @@ type target struct {
 }
 
 // command is cmd, which does something with a running segd in the time that it may take.
-func (t *target) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
-	return t.prepared(cmd, func(ctx context.Context, args []string) error {
-		ctx, cancel := t.asking(ctx)
+func (t *Target) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	return t.Prepared(cmd, func(ctx context.Context, args []string) error {
+		ctx, cancel := t.Asking(ctx)
 		defer cancel()
 		return do(ctx, args)
 	})
 }
 
-// asking is ctx for as long as an answer is waited for.
-func (t *target) asking(ctx context.Context) (context.Context, context.CancelFunc) {
+// Asking is ctx for as long as an answer is waited for.
+func (t *Target) Asking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, t.wait)
 }
 
-// prepared is command where do takes its time, to read or to have something typed, before it is asking.
-func (t *target) prepared(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+// Prepared is command where do takes its time, to read or to have something typed, before it is Asking.
+func (t *Target) Prepared(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
 	t.server.register(cmd)
 	usage := "site the camera is at"
 	if t.what != "" {
@@ -71,14 +71,16 @@ func (t *target) prepared(cmd *cobra.Command, do func(ctx context.Context, args 
 	return cmd
 }
 
-func (t *target) camera(name string) bus.Target {
+// Camera is the running segd's camera of that name.
+func (t *Target) Camera(name string) bus.Target {
 	return bus.Target{URL: t.server.url, Access: t.server.access, Site: t.site, Camera: name}
 }
 
-// pageFlags is where the commands that talk to the page find it.
-type pageFlags struct{ url, token string }
+// Page is where the commands that talk to the page find it.
+type Page struct{ url, token string }
 
-func (f *pageFlags) register(cmd *cobra.Command) {
+// Register adds the flags that say where the page is.
+func (f *Page) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page")
 	cmd.Flags().StringVar(&f.token, "token", "", "the page's token")
 	cli.FromEnv(cmd, "page", "SEGD_CLIENT_PAGE")
@@ -86,8 +88,8 @@ func (f *pageFlags) register(cmd *cobra.Command) {
 }
 
 func annotateCommand(std cli.Streams) *cobra.Command {
-	var to target
-	cmd := to.prepared(&cobra.Command{
+	var to Target
+	cmd := to.Prepared(&cobra.Command{
 		Use:   "annotate CAMERA FILE",
 		Short: "Tell a running segd where an object is",
 		Long: "FILE is a PNG as large as the camera's frames whose pixel values are object ids, 0\n" +
@@ -113,20 +115,20 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 		if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
-		ctx, cancel := to.asking(ctx)
+		ctx, cancel := to.Asking(ctx)
 		defer cancel()
-		annotated, err := to.camera(args[0]).Annotate(ctx, payload)
+		annotated, err := to.Camera(args[0]).Annotate(ctx, payload)
 		if err != nil {
 			return err
 		}
-		return printAnnotated(std.Out, annotated)
+		return PrintAnnotated(std.Out, annotated)
 	})
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveDefault)
 	return cmd
 }
 
-// printAnnotated tells what became of an annotation.
-func printAnnotated(out io.Writer, a *segdv1.Annotated) error {
+// PrintAnnotated tells what became of an annotation.
+func PrintAnnotated(out io.Writer, a *segdv1.Annotated) error {
 	what := "accepted, on"
 	if a.GetPending() {
 		what = "waits for"

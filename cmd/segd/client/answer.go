@@ -15,11 +15,11 @@ import (
 
 // answerCommand is cmd, which prints what a running segd answers to ask: for people, or with --json as it is. Where that
 // has an err it ends with this one.
-func answerCommand[T interface{ print(out io.Writer) error }](std cli.Streams, to target, cmd *cobra.Command, ask func(bus.Target, context.Context) ([]byte, error)) *cobra.Command {
+func answerCommand[T interface{ print(out io.Writer) error }](std cli.Streams, to Target, cmd *cobra.Command, ask func(bus.Target, context.Context) ([]byte, error)) *cobra.Command {
 	var asJSON bool
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer, one JSON object")
 	return to.command(cmd, func(ctx context.Context, _ []string) error {
-		answer, err := ask(to.camera(""), ctx)
+		answer, err := ask(to.Camera(""), ctx)
 		if err != nil {
 			return err
 		}

@@ -32,13 +32,13 @@ const settingsHelp = "A KEY is a setting of the configuration's cameras, such as
 	"The request goes over NATS, with the password in it: use TLS where others are on the way."
 
 type cameraFlags struct {
-	to     target
+	to     Target
 	login  cli.Login
 	detect []string
 }
 
 func (f *cameraFlags) command(cmd *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
-	f.to.prepared(cmd, do)
+	f.to.Prepared(cmd, do)
 	f.login.Flags(cmd, "the camera")
 	cmd.Flags().StringSliceVar(&f.detect, "detect", nil, "classes to mark by itself, such as person,dog, in place of persons and road vehicles")
 	return cmd
@@ -79,9 +79,9 @@ func addCommand(std cli.Streams) *cobra.Command {
 		if err := f.fill(std, camera, args[2:]); err != nil {
 			return err
 		}
-		ctx, cancel := f.to.asking(ctx)
+		ctx, cancel := f.to.Asking(ctx)
 		defer cancel()
-		return send(ctx, std, camera, "added", f.to.camera("").AddCamera)
+		return send(ctx, std, camera, "added", f.to.Camera("").AddCamera)
 	})
 }
 
@@ -104,36 +104,36 @@ func setCommand(std cli.Streams) *cobra.Command {
 			return cli.Usage(fmt.Errorf("camera set: nothing to change; accepted: KEY=VALUE, --user or --detect"))
 		}
 		patch["name"] = args[0]
-		ctx, cancel := f.to.asking(ctx)
+		ctx, cancel := f.to.Asking(ctx)
 		defer cancel()
-		return send(ctx, std, patch, "changed", f.to.camera("").SetCamera)
+		return send(ctx, std, patch, "changed", f.to.Camera("").SetCamera)
 	})
 	cmd.ValidArgsFunction = f.to.completeAdded(func(listed) bool { return true })
 	return cmd
 }
 
 func pauseCommand(std cli.Streams, use, short string, paused bool) *cobra.Command {
-	var to target
+	var to Target
 	cmd := to.command(&cobra.Command{
 		Use:     use + " NAME",
 		Short:   short,
 		Example: "  segd camera " + use + " yard",
 	}, func(ctx context.Context, args []string) error {
-		return send(ctx, std, map[string]any{"name": args[0], "paused": paused}, use+"d", to.camera("").SetCamera)
+		return send(ctx, std, map[string]any{"name": args[0], "paused": paused}, use+"d", to.Camera("").SetCamera)
 	})
 	cmd.ValidArgsFunction = to.completeAdded(func(c listed) bool { return c.Paused != paused })
 	return cmd
 }
 
 func removeCommand(std cli.Streams) *cobra.Command {
-	var to target
+	var to Target
 	cmd := to.command(&cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a camera that was added to a running segd",
 		Long:    "With its objects. One of the configuration is removed there.",
 		Example: "  segd camera remove yard",
 	}, func(ctx context.Context, args []string) error {
-		if err := to.camera("").RemoveCamera(ctx, args[0]); err != nil {
+		if err := to.Camera("").RemoveCamera(ctx, args[0]); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(std.Out, "%s: removed\n", args[0])
@@ -206,7 +206,7 @@ func (l cameraList) print(out io.Writer) error {
 }
 
 func cameraListCommand(std cli.Streams) *cobra.Command {
-	return answerCommand[cameraList](std, target{}, &cobra.Command{
+	return answerCommand[cameraList](std, Target{}, &cobra.Command{
 		Use:     "list",
 		Short:   "List the cameras of a running segd",
 		Long:    "Those of the configuration, and those that were added. No password is shown.",

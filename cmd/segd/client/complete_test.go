@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/client/clienttest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -47,7 +48,7 @@ func serve(t *testing.T, url, site string, cameras ...string) {
 
 // Where segd is may come from the environment; the command line counts before it, and help does not show it.
 func TestEnvironment(t *testing.T) {
-	s, _ := openNATS(t)
+	s, _ := clienttest.OpenNATS(t)
 	serve(t, s.ClientURL(), "home", "gate")
 	serve(t, s.ClientURL(), "barn", "stall")
 	t.Setenv("SEGD_CLIENT_NATS", s.ClientURL())
@@ -103,7 +104,7 @@ func TestEnvironmentIsOfCommandsOnly(t *testing.T) {
 
 // Who waits for what no segd runs is told, and goes on waiting.
 func TestWatchUnserved(t *testing.T) {
-	s, nc := openNATS(t)
+	s, nc := clienttest.OpenNATS(t)
 	c := start(t, "watch", "gaet", "--nats", s.ClientURL())
 	waitfor.True(t, "a word on it", func() bool {
 		for _, camera := range []string{"gate", "yard"} {
@@ -119,7 +120,7 @@ func TestWatchUnserved(t *testing.T) {
 
 // What a shell is offered where a camera's name belongs.
 func TestCompleteCameras(t *testing.T) {
-	s, _ := openNATS(t)
+	s, _ := clienttest.OpenNATS(t)
 	serve(t, s.ClientURL(), "home", "gate", "yard")
 	serve(t, s.ClientURL(), "barn", "stall")
 	t.Setenv("SEGD_CLIENT_NATS", s.ClientURL())

@@ -12,10 +12,10 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 )
 
-// Commands are those that talk to a running segd, and what works on what they recorded.
+// Commands are those that talk to a running segd.
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
 		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std), reloadCommand(std),
-		fleetCommand(std), backupCommand(std), restoreCommand(std), recordCommand(std), exportCommand(std), importCommand(std),
+		fleetCommand(std), backupCommand(std), restoreCommand(std),
 	}
 }

@@ -44,7 +44,7 @@ func fleetCommand(std cli.Streams) *cobra.Command {
 type fleetStatus struct{ fleet.Status }
 
 func fleetStatusCommand(std cli.Streams) *cobra.Command {
-	return answerCommand[fleetStatus](std, target{what: "the fleet"}, &cobra.Command{
+	return answerCommand[fleetStatus](std, Target{what: "the fleet"}, &cobra.Command{
 		Use:     "status",
 		Short:   "List the boxes of a fleet and their cameras",
 		Example: "  segd fleet status\n  segd fleet status --json",
@@ -98,14 +98,14 @@ func (s fleetStatus) print(out io.Writer) error {
 }
 
 func orderCommand(std cli.Streams, name, short, done string, order bus.Kind, long string) *cobra.Command {
-	to := target{what: "the fleet"}
+	to := Target{what: "the fleet"}
 	return to.command(&cobra.Command{
 		Use:     name + " BOX",
 		Short:   short,
 		Long:    long,
 		Example: "  segd fleet " + name + " box-a",
 	}, func(ctx context.Context, args []string) error {
-		if err := to.camera("").OrderBox(ctx, args[0], order); err != nil {
+		if err := to.Camera("").OrderBox(ctx, args[0], order); err != nil {
 			return err
 		}
 		fmt.Fprintf(std.Out, "box %s is %s\n", cli.Printable(args[0]), done)
@@ -114,19 +114,19 @@ func orderCommand(std cli.Streams, name, short, done string, order bus.Kind, lon
 }
 
 func moveCommand(std cli.Streams) *cobra.Command {
-	to := target{what: "the fleet"}
+	to := Target{what: "the fleet"}
 	cmd := to.command(&cobra.Command{
 		Use:     "move CAMERA BOX",
 		Short:   "Have a box run a camera that another one runs",
 		Long:    "It goes on there with its objects. Returns once it runs there.",
 		Example: "  segd fleet move gate box-a",
 	}, func(ctx context.Context, args []string) error {
-		if err := to.camera("").MoveCamera(ctx, args[0], args[1]); err != nil {
+		if err := to.Camera("").MoveCamera(ctx, args[0], args[1]); err != nil {
 			return err
 		}
 		fmt.Fprintf(std.Out, "box %s runs camera %s\n", cli.Printable(args[1]), cli.Printable(args[0]))
 		return nil
 	})
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,28 +13,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/client/clienttest"
 	"github.com/segd/segd/internal/waitfor"
 )
-
-// openNATS starts a server that lets everybody publish everything, and connects to it.
-func openNATS(t *testing.T) (*server.Server, *nats.Conn) {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(waitfor.Limit) {
-		t.Fatal("the NATS server does not start")
-	}
-	nc, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return s, nc
-}
 
 func publish(t *testing.T, nc *nats.Conn, subject string, m proto.Message) {
 	t.Helper()
@@ -48,27 +28,11 @@ func publish(t *testing.T, nc *nats.Conn, subject string, m proto.Message) {
 	}
 }
 
-// filesIn lists what is below dir.
-func filesIn(t *testing.T, dir string) (list []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			path, err = filepath.Rel(dir, path)
-			list = append(list, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // A client that may publish on a server can publish anything. Messages that segd would not
 // send are told of and skipped: they write no file outside the folder, end nothing and
 // do not steer the terminal.
 func TestWatchHostileMessages(t *testing.T) {
-	s, nc := openNATS(t)
+	s, nc := clienttest.OpenNATS(t)
 	dir := t.TempDir()
 	masks := filepath.Join(dir, "in", "masks")
 	if err := os.MkdirAll(filepath.Join(masks, "gate"), 0o755); err != nil { // ../ needs what it leaves
@@ -77,7 +41,7 @@ func TestWatchHostileMessages(t *testing.T) {
 	c := start(t, "watch", "segd.v1.*.*.*", "--nats", s.ClientURL(), "--masks", masks)
 	waitfor.True(t, "the subscription", func() bool { return s.NumSubscriptions() > 0 && subscribed(s) })
 
-	good, _ := liveFrame(t, 7, 64, 48)
+	good, _ := clienttest.LiveFrame(t, 7, 64, 48)
 	good.Site = "home"
 	hostile := func(change func(*segdv1.MaskFrame)) *segdv1.MaskFrame {
 		m := proto.Clone(good).(*segdv1.MaskFrame)
@@ -107,7 +71,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		t.Errorf("watch ended with %v", err)
 	}
 
-	if got := strings.Join(filesIn(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
+	if got := strings.Join(clienttest.FilesIn(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
 		t.Errorf("files written: %s", got)
 	}
 	if n := strings.Count(c.Err.String(), "bad message"); n != len(bad)+1 {
@@ -128,12 +92,12 @@ func TestWatchHostileMessages(t *testing.T) {
 // A faulty object costs neither the line nor the file of its frame, and is told of once, whatever number of
 // frames has it; in the end how many it was.
 func TestWatchLeavesObjectsOut(t *testing.T) {
-	s, nc := openNATS(t)
+	s, nc := clienttest.OpenNATS(t)
 	masks := t.TempDir()
 	c := start(t, "watch", "gate", "--nats", s.ClientURL(), "--masks", masks)
 	waitfor.True(t, "the subscription", func() bool { return subscribed(s) })
 	for seq := range uint64(4) {
-		m, _ := liveFrame(t, seq, 64, 48)
+		m, _ := clienttest.LiveFrame(t, seq, 64, 48)
 		m.Site = "home"
 		if seq < 3 { // as earlier versions sent what rested
 			m.Objects = append(m.Objects, &segdv1.Object{Id: 256, Label: "person", State: segdv1.State_STATE_LOST})
@@ -145,7 +109,7 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
-	if got := strings.Join(filesIn(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
+	if got := strings.Join(clienttest.FilesIn(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
 		t.Errorf("files written: %s", got)
 	}
 	said := strings.Split(strings.TrimSpace(c.Err.String()), "\n")
@@ -163,7 +127,7 @@ func subscribed(s *server.Server) bool {
 
 // What answers a request need not be segd either.
 func TestHostileReplies(t *testing.T) {
-	s, nc := openNATS(t)
+	s, nc := clienttest.OpenNATS(t)
 	reply := func(kind string, m proto.Message, header nats.Header) {
 		t.Helper()
 		data, err := proto.Marshal(m)

@@ -16,10 +16,10 @@ import (
 )
 
 func objectsCommand(std cli.Streams) *cobra.Command {
-	var to target
+	var to Target
 	var asJSON bool
 	var save string
-	var page pageFlags
+	var page Page
 	cmd := to.command(&cobra.Command{
 		Use:     "objects CAMERA",
 		Example: "  segd objects gate\n  segd objects gate --save gate.json    # for the camera's annotation in the configuration",
@@ -32,7 +32,7 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 		if save != "" {
 			return saveObjects(ctx, std.Out, page, args[0], save)
 		}
-		list, err := to.camera(args[0]).Objects(ctx)
+		list, err := to.Camera(args[0]).Objects(ctx)
 		if err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, segd.v1.ObjectList")
 	flags.StringVar(&save, "save", "", "annotation file to write them to, with the picture")
-	page.register(cmd)
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
+	page.Register(cmd)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -116,20 +116,20 @@ func renameCommand(std cli.Streams) *cobra.Command {
 
 // objectCommand has cmd, whose arguments begin with CAMERA and ID, do something with that object.
 func objectCommand(cmd *cobra.Command, do func(ctx context.Context, camera bus.Target, id uint32, args []string) error) *cobra.Command {
-	var to target
+	var to Target
 	to.command(cmd, func(ctx context.Context, args []string) error {
 		id, err := parseID(args[1])
 		if err != nil {
 			return err
 		}
-		return do(ctx, to.camera(args[0]), id, args)
+		return do(ctx, to.Camera(args[0]), id, args)
 	})
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
 func clearCommand(std cli.Streams) *cobra.Command {
-	var to target
+	var to Target
 	cmd := to.command(&cobra.Command{
 		Use:     "clear CAMERA [ID]",
 		Example: "  segd clear gate 1    # one of them\n  segd clear gate      # all",
@@ -143,18 +143,18 @@ func clearCommand(std cli.Streams) *cobra.Command {
 			}
 			what = fmt.Sprintf("object %d", id)
 		}
-		if err := to.camera(args[0]).Clear(ctx, id); err != nil {
+		if err := to.Camera(args[0]).Clear(ctx, id); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(std.Out, "%s: %s removed\n", args[0], what)
 		return err
 	})
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
 func snapshotCommand(std cli.Streams) *cobra.Command {
-	var to target
+	var to Target
 	var overlay bool
 	cmd := to.command(&cobra.Command{
 		Use:     "snapshot CAMERA FILE.jpg",
@@ -162,7 +162,7 @@ func snapshotCommand(std cli.Streams) *cobra.Command {
 		Short:   "Save the newest picture of a camera of a running segd",
 		Long:    "FILE is JPEG; - writes standard output.",
 	}, func(ctx context.Context, args []string) error {
-		picture, err := to.camera(args[0]).Snapshot(ctx, overlay)
+		picture, err := to.Camera(args[0]).Snapshot(ctx, overlay)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func snapshotCommand(std cli.Streams) *cobra.Command {
 		_, err = fmt.Fprintf(std.Out, "%s: %d bytes in %s\n", args[0], len(picture), args[1])
 		return err
 	})
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveDefault)
 	cmd.Flags().BoolVar(&overlay, "overlay", false, "draw the masks on it")
 	return cmd
 }

@@ -38,7 +38,7 @@ type pageHandlers struct {
 }
 
 // watchPage tells what a page shows of a camera until ctx ends, of no more than fps frames a second unless that is 0.
-func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on pageHandlers) error {
+func watchPage(ctx context.Context, page Page, camera string, fps int, on pageHandlers) error {
 	base := page.url
 	u, header, err := page.api("cameras", camera, "live")
 	if err != nil {
@@ -84,7 +84,7 @@ func watchPage(ctx context.Context, page pageFlags, camera string, fps int, on p
 }
 
 // api is the URL of something that the page's API has, and what is said there.
-func (f pageFlags) api(path ...string) (*url.URL, http.Header, error) {
+func (f Page) api(path ...string) (*url.URL, http.Header, error) {
 	u, err := url.Parse(f.url)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, nil, cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", f.url))
@@ -97,7 +97,7 @@ func (f pageFlags) api(path ...string) (*url.URL, http.Header, error) {
 }
 
 // post has the page's API do something and returns the answer.
-func (f pageFlags) post(ctx context.Context, path string) ([]byte, error) {
+func (f Page) post(ctx context.Context, path string) ([]byte, error) {
 	u, header, err := f.api(path)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (f pageFlags) post(ctx context.Context, path string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %s", bus.ErrRejected, refused.Detail)
 }
 
-func (f pageFlags) wantsToken() error {
+func (f Page) wantsToken() error {
 	return cli.Usage(fmt.Errorf("segd at %s wants its token; accepted: --token TOKEN", f.url))
 }
 
@@ -146,7 +146,7 @@ func parseNotice(message []byte) (*segdv1.Event, error) {
 	return e, nil
 }
 
-func (f pageFlags) explainDial(camera string, resp *http.Response, err error) error {
+func (f Page) explainDial(camera string, resp *http.Response, err error) error {
 	if resp == nil {
 		return fmt.Errorf("the page at %s: %w", f.url, err)
 	}
@@ -203,5 +203,5 @@ func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
 	return drawn, draw.RGBA(drawn).Masks(m)
 }
 
-// isCamera tells a camera's name from a subject.
-func isCamera(target string) bool { return !strings.ContainsAny(target, ".*>") }
+// IsCamera tells a camera's name from a subject.
+func IsCamera(target string) bool { return !strings.ContainsAny(target, ".*>") }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -18,16 +17,13 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/client/clienttest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/outputs/draw"
 )
 
-func live(header, picture string) []byte {
-	return append(append(binary.BigEndian.AppendUint32(nil, uint32(len(header))), header...), picture...)
-}
-
 func TestParseLive(t *testing.T) {
-	m, picture, err := parseLive(live(`{"dropped":3,"sent":1.5,"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"newField":1}}`, "JPEG"))
+	m, picture, err := parseLive(clienttest.Live(`{"dropped":3,"sent":1.5,"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"newField":1}}`, "JPEG"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,17 +33,17 @@ func TestParseLive(t *testing.T) {
 	if diff := cmp.Diff("JPEG", string(picture)); diff != "" {
 		t.Error(diff)
 	}
-	m, picture, err = parseLive(live(`{"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"objects":[{"id":1,"counts":"714"},{"id":256,"counts":""}]}}`, "JPEG"))
+	m, picture, err = parseLive(clienttest.Live(`{"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"objects":[{"id":1,"counts":"714"},{"id":256,"counts":""}]}}`, "JPEG"))
 	if !errors.Is(err, bus.ErrObjects) || len(m.GetObjects()) != 1 || string(picture) != "JPEG" {
 		t.Errorf("of a frame with a faulty object: %v, %q, %v; want it without that", m, picture, err)
 	}
 	for name, message := range map[string][]byte{
 		"too short":         {0, 0},
 		"header too long":   {0, 0, 1, 0, '{', '}'},
-		"header is no JSON": live("{", ""),
-		"no frame":          live("{}", ""),
-		"frame is no mask":  live(`{"frame": 7}`, ""),
-		"hostile frame":     live(`{"frame":{"site":"home","camera":"../gate","width":4,"height":3}}`, ""),
+		"header is no JSON": clienttest.Live("{", ""),
+		"no frame":          clienttest.Live("{}", ""),
+		"frame is no mask":  clienttest.Live(`{"frame": 7}`, ""),
+		"hostile frame":     clienttest.Live(`{"frame":{"site":"home","camera":"../gate","width":4,"height":3}}`, ""),
 	} {
 		if _, _, err := parseLive(message); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -57,7 +53,7 @@ func TestParseLive(t *testing.T) {
 
 // What the page shows is saved though an object is faulty, without that.
 func TestSaveLeavesObjectsOut(t *testing.T) {
-	m, picture := liveFrame(t, 7, 64, 48)
+	m, picture := clienttest.LiveFrame(t, 7, 64, 48)
 	m.Site = "home"
 	m.Objects = append(m.Objects, &segdv1.Object{Id: 256, State: segdv1.State_STATE_LOST})
 	text, err := protojson.Marshal(m)
@@ -70,7 +66,7 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if err := conn.Write(r.Context(), websocket.MessageBinary, live(`{"frame":`+string(text)+`}`, string(picture))); err != nil {
+		if err := conn.Write(r.Context(), websocket.MessageBinary, clienttest.Live(`{"frame":`+string(text)+`}`, string(picture))); err != nil {
 			t.Error(err)
 		}
 		_, _, _ = conn.Read(r.Context()) // that it was taken
@@ -82,7 +78,7 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "StatusGoingAway") {
 		t.Errorf("watch ended with %v; want the page's end", err)
 	}
-	if got := filesIn(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {
+	if got := clienttest.FilesIn(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {
 		t.Errorf("files written: %q", got)
 	}
 	if said := c.Err.String(); !strings.Contains(said, "objects[1].counts") || !strings.Contains(said, "left out of 1 frames") {
@@ -91,7 +87,7 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 }
 
 func FuzzParseLive(f *testing.F) {
-	f.Add(live(`{"frame":{"site":"home","camera":"gate","width":4,"height":4,"objects":[{"id":1,"counts":"`+mask.Encode(make([]uint8, 16), 4, 4).String()+`"}]}}`, "x"))
+	f.Add(clienttest.Live(`{"frame":{"site":"home","camera":"gate","width":4,"height":4,"objects":[{"id":1,"counts":"`+mask.Encode(make([]uint8, 16), 4, 4).String()+`"}]}}`, "x"))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m, picture, err := parseLive(message)
@@ -101,7 +97,7 @@ func FuzzParseLive(f *testing.F) {
 		if len(picture) > len(message) {
 			t.Errorf("%d bytes of picture out of %d", len(picture), len(message))
 		}
-		if line := cli.Printable(maskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
+		if line := cli.Printable(MaskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
 			t.Errorf("%q", line)
 		}
 		if _, err := draw.Labels(m); err != nil {
@@ -112,7 +108,7 @@ func FuzzParseLive(f *testing.F) {
 
 // A picture that says to be larger than its masks is not decoded.
 func TestDrawMasksBomb(t *testing.T) {
-	m, picture := liveFrame(t, 1, 64, 48)
+	m, picture := clienttest.LiveFrame(t, 1, 64, 48)
 	size := bytes.Index(picture, []byte{0, 48, 0, 64}) // height and width in the frame's header
 	copy(picture[size:], []byte{0xff, 0xff, 0xff, 0xff})
 	_, err := drawMasks(m, picture)

@@ -16,7 +16,7 @@ import (
 type reloaded struct{ Added, Changed, Removed, Restart []string }
 
 func reloadCommand(std cli.Streams) *cobra.Command {
-	var page pageFlags
+	var page Page
 	cmd := &cobra.Command{
 		Use:     "reload",
 		Example: "  segd reload\n  segd reload --page http://192.0.2.20:8080 --token TOKEN",
@@ -26,13 +26,13 @@ func reloadCommand(std cli.Streams) *cobra.Command {
 			"same when the file changes and at SIGHUP.\n\n" +
 			"It is asked over NATS, with --page at its page.",
 	}
-	answerCommand[reloaded](std, target{what: "the segd"}, cmd, func(to bus.Target, ctx context.Context) ([]byte, error) {
+	answerCommand[reloaded](std, Target{what: "the segd"}, cmd, func(to bus.Target, ctx context.Context) ([]byte, error) {
 		if cmd.Flags().Changed("page") {
 			return page.post(ctx, "config/reload")
 		}
 		return to.Reload(ctx)
 	})
-	page.register(cmd)
+	page.Register(cmd)
 	return cmd
 }
 

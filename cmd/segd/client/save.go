@@ -7,11 +7,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// How many frames wait for the disk before further ones are left out: some seconds of a camera; and of clips, which
-// begin with five seconds to be written at once.
+// How many frames wait for the disk before further ones are left out: some seconds of a camera.
 const (
 	saveQueue = 64
-	clipQueue = 512
 	saveBytes = 128 << 20 // of pictures, which may be large
 )
 
@@ -19,11 +17,11 @@ const (
 // slow or full disk does not hold that up.
 type saver struct {
 	path  string // for people, after the command
-	write func(livePicture) error
+	write func(Picture) error
 	say   func(string)
 	end   func() error // after the last write
 
-	queue   chan livePicture
+	queue   chan Picture
 	waiting atomic.Int64 // bytes of pictures in it, and of the one that is written
 	dropped int          // frames the queue had no room for; offer's
 	done    chan struct{}
@@ -31,25 +29,25 @@ type saver struct {
 	failed  int
 }
 
-// livePicture is a frame; picture is nil where only masks came.
-type livePicture struct {
-	masks   *segdv1.MaskFrame
-	picture []byte
-	chosen  bool // by record
+// Picture is a frame.
+type Picture struct {
+	Masks  *segdv1.MaskFrame
+	JPEG   []byte // nil where only masks came
+	Chosen bool   // by Saving.Choose
 }
 
 // newSaver starts a saver, for which so many frames may be waiting, that calls write with one frame after the other, and say
 // when that begins to fail and when it does no more. end, if any, is called after the
 // last.
-func newSaver(path string, waiting int, write func(livePicture) error, say func(string), end func() error) *saver {
-	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, waiting), done: make(chan struct{})}
+func newSaver(path string, waiting int, write func(Picture) error, say func(string), end func() error) *saver {
+	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan Picture, waiting), done: make(chan struct{})}
 	go s.run()
 	return s
 }
 
 // offer queues a frame, or counts it as left out.
-func (s *saver) offer(p livePicture) {
-	size := int64(len(p.picture))
+func (s *saver) offer(p Picture) {
+	size := int64(len(p.JPEG))
 	if s.waiting.Add(size) <= saveBytes {
 		select {
 		case s.queue <- p:
@@ -59,7 +57,7 @@ func (s *saver) offer(p livePicture) {
 	}
 	s.waiting.Add(-size)
 	if s.dropped == 0 {
-		s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, p.masks.Sequence))
+		s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, p.Masks.Sequence))
 	}
 	s.dropped++
 }
@@ -69,12 +67,12 @@ func (s *saver) run() {
 	row := 0 // failures since the last frame that was saved
 	for p := range s.queue {
 		err := s.write(p)
-		s.waiting.Add(-int64(len(p.picture)))
+		s.waiting.Add(-int64(len(p.JPEG)))
 		switch {
 		case err != nil && row == 0:
-			s.say(fmt.Sprintf("%s: frame %d is not saved: %v; the stream goes on", s.path, p.masks.Sequence, err))
+			s.say(fmt.Sprintf("%s: frame %d is not saved: %v; the stream goes on", s.path, p.Masks.Sequence, err))
 		case err == nil && row > 0:
-			s.say(fmt.Sprintf("%s: saved again from frame %d on, %d were not", s.path, p.masks.Sequence, row))
+			s.say(fmt.Sprintf("%s: saved again from frame %d on, %d were not", s.path, p.Masks.Sequence, row))
 		}
 		if err == nil {
 			s.saved++

@@ -1,48 +1,24 @@
 package client
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"image"
 	"image/color"
-	"image/jpeg"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/client/clienttest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/waitfor"
-	"github.com/segd/segd/mask"
 )
-
-// liveFrame is a grey picture whose left half is object 1.
-func liveFrame(t *testing.T, sequence uint64, width, height int) (*segdv1.MaskFrame, []byte) {
-	t.Helper()
-	bits := make([]uint8, width*height)
-	img := image.NewGray(image.Rect(0, 0, width, height))
-	for i := range bits {
-		img.Pix[i] = 100
-		if i%width < width/2 {
-			bits[i] = 1
-		}
-	}
-	var picture bytes.Buffer
-	if err := jpeg.Encode(&picture, img, nil); err != nil {
-		t.Fatal(err)
-	}
-	return &segdv1.MaskFrame{Camera: "gate", Sequence: sequence, PtsNs: int64(sequence) * int64(100*time.Millisecond),
-		Width: int32(width), Height: int32(height),
-		Objects: []*segdv1.Object{{Id: 1, State: segdv1.State_STATE_VISIBLE, Counts: mask.Encode(bits, width, height).String()}}}, picture.Bytes()
-}
 
 // saved runs frames through what --save and --masks start, and returns what they
 // said and how they ended.
@@ -54,9 +30,9 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 		t.Fatal(err)
 	}
 	for i := range frames {
-		m, picture := liveFrame(t, uint64(i), 64, 48)
+		m, picture := clienttest.LiveFrame(t, uint64(i), 64, 48)
 		for _, s := range savers {
-			s.offer(livePicture{masks: m, picture: picture})
+			s.offer(Picture{Masks: m, JPEG: picture})
 		}
 	}
 	for _, s := range savers {
@@ -65,16 +41,6 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 		}
 	}
 	return errs.String(), err
-}
-
-// fullDisk makes a file that has room for nothing: another /dev/full, for a link to
-// that one would lead out of its folder.
-func fullDisk(t *testing.T, path string) {
-	t.Helper()
-	const majorMemory, minorFull = 1, 7
-	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, majorMemory<<8|minorFull); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The folder's disk is full for two of six frames: one line when that begins, one
@@ -87,7 +53,7 @@ func TestSaveFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, n := range []int{2, 3} {
-				fullDisk(t, filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
+				clienttest.FullDisk(t, filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
 			}
 			said, err := saved(t, flags(dir), 6)
 			lines := strings.Split(strings.TrimSpace(said), "\n")
@@ -118,13 +84,13 @@ func TestSaveOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, picture := liveFrame(t, 1, 64, 48)
+			m, picture := clienttest.LiveFrame(t, 1, 64, 48)
 			m.Camera = "../outside"
-			savers[0].offer(livePicture{masks: m, picture: picture})
+			savers[0].offer(Picture{Masks: m, JPEG: picture})
 			if err := savers[0].close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
 				t.Errorf("it ended with %v and said %s", err, errs.String())
 			}
-			if list := filesIn(t, dir); len(list) != 0 {
+			if list := clienttest.FilesIn(t, dir); len(list) != 0 {
 				t.Errorf("written: %q", list)
 			}
 		})
@@ -150,10 +116,10 @@ func TestSaveSlowDisk(t *testing.T) {
 	const frames = 3 * saveQueue
 	var errs clitest.Output
 	release := make(chan struct{})
-	s := newSaver("slow", saveQueue, func(livePicture) error { <-release; return nil },
+	s := newSaver("slow", saveQueue, func(Picture) error { <-release; return nil },
 		func(line string) { fmt.Fprintln(&errs, line) }, nil)
 	for i := range frames {
-		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
+		s.offer(Picture{Masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
 	}
 	close(release)
 	err := s.close()
@@ -173,13 +139,13 @@ func TestSaveSlowDisk(t *testing.T) {
 func TestSaveLargePictures(t *testing.T) {
 	release, large := make(chan struct{}), make([]byte, saveBytes/2)
 	written := make(chan uint64, 4)
-	s := newSaver("large", clipQueue, func(p livePicture) error {
+	s := newSaver("large", saveQueue, func(p Picture) error {
 		<-release
-		written <- p.masks.Sequence
+		written <- p.Masks.Sequence
 		return nil
 	}, func(string) {}, nil)
 	offer := func(sequence uint64, picture []byte) {
-		s.offer(livePicture{masks: &segdv1.MaskFrame{Sequence: sequence}, picture: picture})
+		s.offer(Picture{Masks: &segdv1.MaskFrame{Sequence: sequence}, JPEG: picture})
 	}
 	for seq := range uint64(4) {
 		offer(seq, large)

@@ -16,7 +16,7 @@ import (
 )
 
 // saveObjects writes the first frame of the page that shows an object as an annotation.
-func saveObjects(ctx context.Context, out io.Writer, page pageFlags, camera, path string) error {
+func saveObjects(ctx context.Context, out io.Writer, page Page, camera, path string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var file []byte

@@ -20,7 +20,7 @@ import (
 
 // storeFlags say where the store is that segd keeps what it knows in, and the key of its cameras.
 type storeFlags struct {
-	to      target
+	to      Target
 	config  string
 	key     string
 	cameras []string

@@ -20,7 +20,7 @@ import (
 
 type watchFlags struct {
 	nats        natsFlags
-	page        pageFlags
+	page        Page
 	save, masks string
 }
 
@@ -50,13 +50,13 @@ func watchCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.save, "save", "", "folder, or FILE.mp4, to write the pictures with their masks to")
 	flags.StringVar(&f.masks, "masks", "", "folder to write each frame's masks to, as PNG")
-	f.page.register(cmd)
+	f.page.Register(cmd)
 	cmd.ValidArgsFunction = f.nats.completeAny
 	return cmd
 }
 
 func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (err error) {
-	if f.save != "" && !isCamera(target) {
+	if f.save != "" && !IsCamera(target) {
 		return cli.Usage(fmt.Errorf("watch: --save with the subject %q; accepted: a camera's name", target))
 	}
 	savers, err := openSavers(std, f)
@@ -69,9 +69,9 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 		return cli.Usage(fmt.Errorf("watch: %w", err))
 	}
 	show := func(m *segdv1.MaskFrame, picture []byte) {
-		fmt.Fprintln(std.Out, cli.Printable(maskLine(m)))
+		fmt.Fprintln(std.Out, cli.Printable(MaskLine(m)))
 		for _, s := range savers {
-			s.offer(livePicture{masks: m, picture: picture})
+			s.offer(Picture{Masks: m, JPEG: picture})
 		}
 	}
 	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
@@ -121,7 +121,7 @@ func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 		if err != nil {
 			return nil, err
 		}
-		savers = append(savers, newSaver(f.masks, saveQueue, func(p livePicture) error { return saveMasks(dir, p.masks) }, say, dir.Close))
+		savers = append(savers, newSaver(f.masks, saveQueue, func(p Picture) error { return saveMasks(dir, p.Masks) }, say, dir.Close))
 	}
 	if f.save != "" {
 		drawn, err := record.Open(f.save)
@@ -155,7 +155,8 @@ func unserved(target, url string, served []bus.Served) string {
 // clock is a time of day as the lines have it.
 func clock(t time.Time) string { return t.Local().Format("15:04:05.000") }
 
-func maskLine(m *segdv1.MaskFrame) string {
+// MaskLine is a frame of masks as people read it.
+func MaskLine(m *segdv1.MaskFrame) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  frame %d  %d×%d  %s after capture", clock(m.GetCaptureTime().AsTime()),
 		m.Camera, m.Sequence, m.Width, m.Height, cli.MS(m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime())))
@@ -216,12 +217,12 @@ func statusLine(s *segdv1.Status) string {
 
 // overlays returns what adds a frame, with its masks drawn on, to a recording; to a video
 // at its time since the first.
-func overlays(to *record.Recording) func(livePicture) error {
+func overlays(to *record.Recording) func(Picture) error {
 	began := false
 	var first time.Duration // stream time
-	return func(p livePicture) error {
-		m := p.masks
-		img, err := drawMasks(m, p.picture)
+	return func(p Picture) error {
+		m := p.Masks
+		img, err := drawMasks(m, p.JPEG)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
 // Package setup is the commands that come before segd runs: init writes a configuration,
-// camera finds cameras, check tries all that a configuration names, doctor looks at the
-// machine.
+// camera finds cameras, check tries all that a configuration names, model tries networks,
+// doctor looks at the machine.
 package setup
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 )
 
-// Commands are init, camera, check and doctor, which tells version.
+// Commands are init, camera, check, doctor, which tells version, and model.
 func Commands(std cli.Streams, version string) []*cobra.Command {
-	return []*cobra.Command{initCommand(std), cameraCommand(std), checkCommand(std), doctorCommand(std, version)}
+	return []*cobra.Command{initCommand(std), cameraCommand(std), checkCommand(std), doctorCommand(std, version), modelCommand(std)}
 }

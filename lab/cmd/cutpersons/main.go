@@ -1,9 +1,9 @@
-// Command cutpersons makes cmd/segd/measure/crowd/persons.json: the masks of persons of the demo's clip, by which
+// Command cutpersons makes cmd/segd-tools/measure/crowd/persons.json: the masks of persons of the demo's clip, by which
 // segd bench crowd cuts them out. It follows who is marked by the detector, and writes who is seen whole for a while.
 //
 // From the top of the repository:
 //
-//	go -C lab run ./cmd/cutpersons >cmd/segd/measure/crowd/persons.json
+//	go -C lab run ./cmd/cutpersons >cmd/segd-tools/measure/crowd/persons.json
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/segd/segd/cmd/segd/measure/crowd"
+	"github.com/segd/segd/cmd/segd-tools/measure/crowd"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/demo"

@@ -20,7 +20,8 @@ const (
 	benchPatience = 2 * time.Minute
 )
 
-func benchCommand(std cli.Streams) *cobra.Command {
+// Command is segd bench.
+func Command(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
 		Short:   "Measure what segd costs on this machine",

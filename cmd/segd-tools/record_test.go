@@ -1,4 +1,4 @@
-package client
+package main
 
 import (
 	"fmt"
@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
+	"github.com/segd/segd/cmd/segd/client/clienttest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -63,13 +64,13 @@ func livePage(t *testing.T, goOn <-chan struct{}, lives ...[]string) *httptest.S
 // message is a frame of gate as the page sends it, ten of them a second.
 func message(t *testing.T, epoch, sequence uint64) string {
 	t.Helper()
-	m, picture := liveFrame(t, sequence, 64, 48)
+	m, picture := clienttest.LiveFrame(t, sequence, 64, 48)
 	m.Site, m.Epoch, m.Objects[0].Area = "home", epoch, 32*48
 	text, err := protojson.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(live(`{"frame":`+string(text)+`}`, string(picture)))
+	return string(clienttest.Live(`{"frame":`+string(text)+`}`, string(picture)))
 }
 
 func eventMessage(t *testing.T, e *segdv1.Event) string {
@@ -102,7 +103,7 @@ func TestRecord(t *testing.T) {
 		"gate-0000000000002-000001000", "gate-0000000000002-000001010", "gate-0000000000002-000001020"} {
 		want = append(want, name+".jpg", name+".json")
 	}
-	if got := filesIn(t, dir); !slices.Equal(got, want) {
+	if got := clienttest.FilesIn(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files written: %q; want %q", got, want)
 	}
 	said := strings.Split(strings.TrimSpace(c.Err.String()), "\n")
@@ -141,7 +142,7 @@ func TestRecordChanged(t *testing.T) {
 		if err := c.Wait(t); err != nil {
 			t.Errorf("%q ended with %v", tc.args, err)
 		}
-		if got := filesIn(t, dir); !slices.Equal(got, tc.want) {
+		if got := clienttest.FilesIn(t, dir); !slices.Equal(got, tc.want) {
 			t.Errorf("%q wrote %q; want %q", tc.args, got, tc.want)
 		}
 	}
@@ -153,7 +154,7 @@ func TestRecordFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, "record", "gate", dir, "--page", page.URL, "--every", "0")
 	waitfor.True(t, "the first frame", func() bool { return strings.Contains(c.Out.String(), "frame 0") })
-	fullDisk(t, filepath.Join(dir, "gate-0000000000001-000000001.part"))
+	clienttest.FullDisk(t, filepath.Join(dir, "gate-0000000000001-000000001.part"))
 	close(goOn)
 	waitfor.True(t, "the connection's end", func() bool { return strings.Contains(c.Err.String(), "trying again") })
 	c.Cancel()
@@ -165,7 +166,7 @@ func TestRecordFullDisk(t *testing.T) {
 			t.Errorf("it did not say %s:\n%s", want, c.Err.String())
 		}
 	}
-	if got := filesIn(t, dir); len(got) != 4 {
+	if got := clienttest.FilesIn(t, dir); len(got) != 4 {
 		t.Errorf("files written: %q", got)
 	}
 }
@@ -292,7 +293,7 @@ func TestImportSaves(t *testing.T) {
 // Sent to the segd that took the picture, with the objects' own numbers; another one is not asked.
 func TestImportSends(t *testing.T) {
 	_, file := exported(t)
-	s, nc := openNATS(t)
+	s, nc := clienttest.OpenNATS(t)
 	epoch := atomic.Uint64{}
 	epoch.Store(8)
 	asked := make(chan string, 1)

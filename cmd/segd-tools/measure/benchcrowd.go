@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/cmd/segd-tools/measure/crowd"
 	"github.com/segd/segd/cmd/segd/cli"
-	"github.com/segd/segd/cmd/segd/measure/crowd"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"

@@ -1,4 +1,4 @@
-package client
+package main
 
 import (
 	"context"
@@ -10,15 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd-tools/dataset"
 	"github.com/segd/segd/cmd/segd/cli"
-	"github.com/segd/segd/cmd/segd/dataset"
-	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/pause"
+	"github.com/segd/segd/cmd/segd/client"
 )
 
 type recordFlags struct {
-	page   pageFlags
+	page   client.Page
 	choose dataset.Chooser
 	most   int64
 	clips  string
@@ -29,6 +27,8 @@ const (
 	recordEvents = time.Second     // of frames that something is the matter with
 	recordMost   = 10 << 30        // bytes
 	recordLeast  = 1 << 20
+
+	clipQueue = 512 // pictures that wait for the disk: a clip begins with five seconds to be written at once
 )
 
 // What --clips accepts: where the masks are.
@@ -76,14 +76,14 @@ func recordCommand(std cli.Streams) *cobra.Command {
 	flags.Float64Var(&f.choose.Unsure, "unsure", dataset.DefaultUnsure, "score, 0 to 1, below which an object is unsure")
 	flags.Int64Var(&f.most, "max-bytes", recordMost, "bytes of all the camera's files in DIR")
 	flags.StringVar(&f.clips, "clips", "", "write videos, with the masks drawn or beside")
-	f.page.register(cmd)
-	cmd.ValidArgsFunction = (&natsFlags{url: "nats://" + config.DefaultNATSAddr}).completeAny
+	f.page.Register(cmd)
+	cmd.ValidArgsFunction = client.CompleteAny
 	return cmd
 }
 
 func (f recordFlags) check(camera string) error {
 	switch {
-	case !isCamera(camera):
+	case !client.IsCamera(camera):
 		return fmt.Errorf("record: %q; accepted: a camera's name", camera)
 	case f.choose.Every < 0:
 		return fmt.Errorf("record: --every %v; accepted: 0 or more", f.choose.Every)
@@ -108,76 +108,24 @@ func (f recordFlags) fps() int {
 	return int((10*time.Second + f.choose.Every - 1) / f.choose.Every)
 }
 
-func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f recordFlags) (err error) {
+func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f recordFlags) error {
 	to, err := dataset.OpenRecording(folder, camera, f.most)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("record: %w", err))
 	}
-	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
-	write := func(p livePicture) error {
-		err := to.Add(p.masks, p.picture)
-		if err == nil {
-			fmt.Fprintln(std.Out, cli.Printable(maskLine(p.masks)))
-		}
-		return err
-	}
-	end, waiting := to.Close, saveQueue
+	s := client.Saving{To: folder, FPS: f.fps(), Choose: f.choose.Take, Event: f.choose.Event, End: to.Close,
+		Write: func(p client.Picture) error {
+			err := to.Add(p.Masks, p.JPEG)
+			if err == nil {
+				fmt.Fprintln(std.Out, cli.Printable(client.MaskLine(p.Masks)))
+			}
+			return err
+		}}
 	if f.clips != "" {
 		clips := dataset.NewClips(to, f.clips == clipsBeside)
-		write = func(p livePicture) error { return clips.Add(p.masks, p.picture, p.chosen) }
-		end = func() error { return errors.Join(clips.Close(), to.Close()) }
-		waiting = clipQueue
+		s.All, s.Queue = true, clipQueue
+		s.Write = func(p client.Picture) error { return clips.Add(p.Masks, p.JPEG, p.Chosen) }
+		s.End = func() error { return errors.Join(clips.Close(), to.Close()) }
 	}
-	s := newSaver(folder, waiting, write, say, end)
-	faulty := leftOut{say: say}
-	defer func() {
-		faulty.sum()
-		err = errors.Join(err, s.close())
-	}()
-	return watchAgain(ctx, f.page, camera, f.fps(), say, pageHandlers{
-		frame: func(m *segdv1.MaskFrame, picture []byte) {
-			if chosen := f.choose.Take(m); chosen || f.clips != "" {
-				s.offer(livePicture{m, picture, chosen})
-			}
-		},
-		event:   f.choose.Event,
-		leftOut: faulty.add,
-	})
-}
-
-// How long to wait for a page that went away, at first and at most.
-const (
-	pageAgain     = time.Second
-	pageAgainMost = 15 * time.Second
-)
-
-// watchAgain is watchPage that tries again when the page goes away, and says so once; it returns when ctx ends,
-// or with an error of the command line.
-func watchAgain(ctx context.Context, page pageFlags, camera string, fps int, say func(string), on pageHandlers) error {
-	pauses := pause.Growing(pageAgain, pageAgainMost)
-	came, away := false, false
-	frame := on.frame
-	on.frame = func(m *segdv1.MaskFrame, picture []byte) {
-		if away {
-			say(fmt.Sprintf("pictures again, from frame %d on", m.GetSequence()))
-		}
-		came, away = true, false
-		pauses.Reset()
-		frame(m, picture)
-	}
-	for {
-		err := watchPage(ctx, page, camera, fps, on)
-		switch {
-		case ctx.Err() != nil:
-			return nil // ended by its caller
-		case cli.Status(err) == cli.ExitUsage && !came: // later it may be a segd that has not found its cameras yet
-			return err
-		case !away:
-			say(fmt.Sprintf("%v; trying again", err))
-			away = true
-		}
-		if pause.For(ctx, pauses.NextBackOff()) != nil {
-			return nil
-		}
-	}
+	return f.page.Save(ctx, std, camera, s)
 }

@@ -228,7 +228,7 @@ func benchCameraName(i int) string { return fmt.Sprintf("camera%d", i) }
 
 // startBenchSegd starts a segd with cameras at urls. end must follow.
 func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags, urls []string) (_ *benchSegd, err error) {
-	self, err := os.Executable()
+	segd, err := cli.FindProgram("segd", "segd bench pipeline measures it")
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.CommandContext(ctx, self, "run", "-c", file)
+	s.cmd = exec.CommandContext(ctx, segd, "run", "-c", file)
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SEGD_") })
 	s.cmd.Stderr = stderr
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }

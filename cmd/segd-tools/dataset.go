@@ -1,4 +1,4 @@
-package client
+package main
 
 import (
 	"cmp"
@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/cmd/segd-tools/dataset"
 	"github.com/segd/segd/cmd/segd/cli"
-	"github.com/segd/segd/cmd/segd/dataset"
+	"github.com/segd/segd/cmd/segd/client"
 	"github.com/segd/segd/internal/files"
 )
 
@@ -82,9 +83,9 @@ func parseSplits(text string) (percent []int, err error) {
 type importFlags struct{ picture, pictures, save string }
 
 func importCommand(std cli.Streams) *cobra.Command {
-	var to target
+	var to client.Target
 	var f importFlags
-	cmd := to.prepared(&cobra.Command{
+	cmd := to.Prepared(&cobra.Command{
 		Use:   "import CAMERA FILE",
 		Short: "Make an annotation of a picture that was corrected elsewhere",
 		Long: "FILE is CVAT's (CVAT for images 1.1, annotations.xml) or COCO's (instances, JSON), of\n" +
@@ -108,7 +109,7 @@ func importCommand(std cli.Streams) *cobra.Command {
 		if f.save != "" {
 			return f.write(ctx, std, c)
 		}
-		ctx, cancel := to.asking(ctx)
+		ctx, cancel := to.Asking(ctx)
 		defer cancel()
 		return sendMarked(ctx, std, to, c)
 	})
@@ -116,7 +117,7 @@ func importCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.picture, "picture", "", "name of the picture, such as gate-1795294724651-000001234.jpg (default the newest)")
 	flags.StringVar(&f.save, "save", "", "annotation file to write, with the picture")
 	flags.StringVar(&f.pictures, "pictures", "", "folder with the pictures, for --save")
-	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
+	cmd.ValidArgsFunction = to.CompleteCamera(cobra.ShellCompDirectiveDefault)
 	return cmd
 }
 
@@ -166,16 +167,16 @@ func (f importFlags) write(ctx context.Context, std cli.Streams, c *dataset.Mark
 }
 
 // sendMarked has a running segd take what was marked, if it is the same that took the picture.
-func sendMarked(ctx context.Context, std cli.Streams, to target, c *dataset.Marked) error {
+func sendMarked(ctx context.Context, std cli.Streams, to client.Target, c *dataset.Marked) error {
 	const instead = "--save writes it for the configuration"
-	state, err := to.camera(c.Camera).State(ctx)
+	state, err := to.Camera(c.Camera).State(ctx)
 	if err != nil {
 		return err
 	}
 	if state.GetEpoch() != c.Epoch {
 		return fmt.Errorf("import: %s is from before segd last began with the camera, and no longer kept; %s", c.File, instead)
 	}
-	list, err := to.camera(c.Camera).Objects(ctx)
+	list, err := to.Camera(c.Camera).Objects(ctx)
 	if err != nil {
 		return err
 	}
@@ -192,9 +193,9 @@ func sendMarked(ctx context.Context, std cli.Streams, to target, c *dataset.Mark
 	if err != nil {
 		return err
 	}
-	annotated, err := to.camera(c.Camera).Annotate(ctx, payload)
+	annotated, err := to.Camera(c.Camera).Annotate(ctx, payload)
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, instead)
 	}
-	return printAnnotated(std.Out, annotated)
+	return client.PrintAnnotated(std.Out, annotated)
 }

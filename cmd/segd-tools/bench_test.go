@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -52,6 +55,7 @@ func TestBenchPipeline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 16 s: a segd measured")
 	}
+	segdInPath(t)
 	type report struct {
 		Cameras int     `json:"cameras"`
 		FPS     float64 `json:"fps"`
@@ -115,5 +119,60 @@ func TestBenchPipeline(t *testing.T) {
 	}
 	if len(missing) > 0 {
 		t.Errorf("no stages %q in %v", missing, r.Stages)
+	}
+}
+
+// segdInPath is the segd that is measured: this binary, see TestMain.
+func segdInPath(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "segd")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// Each mistake is one line that says what and where, and what would do.
+func TestBenchFaults(t *testing.T) {
+	segdInPath(t)
+	for _, tt := range []struct {
+		line string
+		want []string
+	}{
+		{"ingest --cameras 0", []string{"--cameras 0", "1 to 256"}},
+		{"ingest --for 5ms", []string{"--for 5ms", "1s or more"}},
+		{"pipeline --size 854x481", []string{`"854x481"`, "even numbers"}},
+		{"pipeline --size 8x8", []string{`"8x8"`, "even numbers"}},
+		{"pipeline --objects 31", []string{"--objects 31", "0 to 30"}},
+		{"pipeline --fps 0", []string{"--fps 0", "1 to 120"}},
+		{"pipeline --for 1s --size 64x64 --add " + clitest.File(t, "add.yaml", "mqtt:\n  ulr: x\n"), []string{"add.yaml:2", "ulr"}},
+		{"pipeline --engine steam", []string{`engine "steam"`, "auto, opencv or onnxruntime"}},
+		{"ingest --transport smoke", []string{`"smoke"`, "tcp, udp, auto"}},
+	} {
+		c := start(t, append([]string{"bench"}, strings.Fields(tt.line)...)...)
+		err := c.Wait(t)
+		if cli.Status(err) != cli.ExitUsage {
+			t.Errorf("%s: exit status %d of %v; want %d", tt.line, cli.Status(err), err, cli.ExitUsage)
+		}
+		var said strings.Builder
+		cli.Report(&said, err)
+		for _, want := range tt.want {
+			if strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), want) {
+				t.Errorf("%s: want one line with %q, got\n%s", tt.line, want, said.String())
+			}
+		}
+	}
+}
+
+// Without a segd there is nothing to measure.
+func TestBenchWithoutSegd(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	c := start(t, "bench", "pipeline", "--size", "64x64", "--cameras", "1", "--for", "1s")
+	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "segd is not installed") || !strings.Contains(err.Error(), "PATH") {
+		t.Errorf("%v", err)
 	}
 }

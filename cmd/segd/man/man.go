@@ -1,8 +1,10 @@
-package main
+// Package man writes manual pages.
+package man
 
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +15,9 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 )
 
-// manCommand is for packagers: make package calls it.
-func manCommand() *cobra.Command {
+// Command is for packagers: make package calls it. Of a root with another name for people, such as segd-tools, whose
+// commands are segd's, there is no page of the root: that page is segd's.
+func Command(version string) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands to DIR",
@@ -24,12 +27,12 @@ func manCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return cli.Usage(fmt.Errorf("man: %w", err))
 			}
-			return writeMan(cmd.Root(), args[0])
+			return writeMan(cmd.Root(), version, args[0])
 		},
 	}
 }
 
-func writeMan(root *cobra.Command, dir string) error {
+func writeMan(root *cobra.Command, version, dir string) error {
 	header := &doc.GenManHeader{Section: "1", Source: "segd " + version, Manual: "User commands"}
 	// Packages that are built twice shall be the same (https://reproducible-builds.org).
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -38,8 +41,14 @@ func writeMan(root *cobra.Command, dir string) error {
 	}
 	root.DisableAutoGenTag = true
 	cli.Each(root, func(cmd *cobra.Command) { cmd.Long = asMarkdown(cmd.Long) })
-	if err := doc.GenManTree(root, header, dir); err != nil {
-		return fmt.Errorf("man: %w", err)
+	pages := []*cobra.Command{root}
+	if root.DisplayName() != root.Name() {
+		pages = slices.DeleteFunc(root.Commands(), func(cmd *cobra.Command) bool { return !cmd.IsAvailableCommand() || cmd.Name() == "help" })
+	}
+	for _, page := range pages {
+		if err := doc.GenManTree(page, header, dir); err != nil {
+			return fmt.Errorf("man: %w", err)
+		}
 	}
 	return nil
 }
