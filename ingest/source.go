@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -121,23 +120,35 @@ type Observer struct {
 
 // complete returns o with functions that do nothing in the place of those that are nil.
 func (o Observer) complete() Observer {
-	idle := reflect.ValueOf(Observer{
-		Up:           func(bool) {},
-		Down:         func(error) {},
-		Retry:        func(error, time.Duration) {},
-		Missed:       func(Miss, int) {},
-		Behind:       func() bool { return false },
-		ClockOffset:  func(time.Duration) {},
-		Packets:      func(int, int, int, time.Duration) {},
-		Held:         func(time.Duration) {},
-		Decoder:      func(codec.ID, codec.Device, error) {},
-		Deinterlaced: func(bool) {},
-	})
-	functions := reflect.ValueOf(&o).Elem()
-	for i := range functions.NumField() {
-		if f := functions.Field(i); f.IsNil() {
-			f.Set(idle.Field(i))
-		}
+	if o.Up == nil {
+		o.Up = func(bool) {}
+	}
+	if o.Down == nil {
+		o.Down = func(error) {}
+	}
+	if o.Retry == nil {
+		o.Retry = func(error, time.Duration) {}
+	}
+	if o.Missed == nil {
+		o.Missed = func(Miss, int) {}
+	}
+	if o.Behind == nil {
+		o.Behind = func() bool { return false }
+	}
+	if o.ClockOffset == nil {
+		o.ClockOffset = func(time.Duration) {}
+	}
+	if o.Packets == nil {
+		o.Packets = func(int, int, int, time.Duration) {}
+	}
+	if o.Held == nil {
+		o.Held = func(time.Duration) {}
+	}
+	if o.Decoder == nil {
+		o.Decoder = func(codec.ID, codec.Device, error) {}
+	}
+	if o.Deinterlaced == nil {
+		o.Deinterlaced = func(bool) {}
 	}
 	return o
 }
