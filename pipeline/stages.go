@@ -119,14 +119,10 @@ func (c *Camera) once(ctx context.Context) error {
 		plan := s.step.Plan(features.Plan{})
 		s.plan.Store(&plan)
 	})
-	for stage, do := range map[Stage]func(*item) error{
-		StageFeatures: s.features,
-		// Outlives the source's context, so that frames in hand are finished.
-		StageTrack: func(it *item) error { return s.track(context.WithoutCancel(ctx), it) },
-		StageView:  s.view,
-	} {
-		running.Go(func() { s.run(stage, do) })
-	}
+	finishing := context.WithoutCancel(ctx) // outlives the source's, so that frames in hand are finished
+	running.Go(func() { s.run(StageFeatures, s.features) })
+	running.Go(func() { s.run(StageTrack, func(it *item) error { return s.track(finishing, it) }) })
+	running.Go(func() { s.run(StageView, s.view) })
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
 	c.notes.Rebase(c.seqBase)
 	err := guard.Call(func() error { return s.source.Run(sourceCtx, s.accept) })
