@@ -9,6 +9,8 @@ import (
 type street struct {
 	x, n  int
 	light float64 // of 1
+	empty bool    // without things
+	dust  bool    // before most of it
 }
 
 const streetWidth, streetHeight = 384, 288
@@ -26,9 +28,12 @@ func (s street) thumbnail() *Thumbnail {
 		for x := range streetWidth {
 			v := grey(x+s.x, y, 0)
 			for k := range 6 {
-				if left, top := (60*k+s.n*(1+k%2)*3)%streetWidth, 20+40*k; x >= left && x < left+36 && y >= top && y < top+60 {
+				if left, top := (60*k+s.n*(1+k%2)*3)%streetWidth, 20+40*k; !s.empty && x >= left && x < left+36 && y >= top && y < top+60 {
 					v = grey(x-left, y-top, k+1)
 				}
+			}
+			if s.dust && y < streetHeight*9/10 {
+				v = grey(x, y, 99)
 			}
 			v *= s.light
 			i := 3 * (y*streetWidth + x)
@@ -41,7 +46,7 @@ func (s street) thumbnail() *Thumbnail {
 }
 
 // A cut is seen where it is, also if the camera is where it was and only who walks there is another; no other change is one:
-// things that move, a camera that pans, or turns at once, light that changes, a pause.
+// things that move, a camera that pans, before dust too, or turns at once, light that changes, a pause.
 func TestCut(t *testing.T) {
 	const at, frames = 25, 35
 	then := func(change func(s *street, n int)) func(n int) street {
@@ -63,6 +68,7 @@ func TestCut(t *testing.T) {
 		"a pause":            {then(func(s *street, n int) { s.n += map[bool]int{true: 40}[n >= at] }), 5 * time.Second, 0},
 		"others walk there":  {then(func(s *street, n int) { s.n += map[bool]int{true: 40}[n >= at] }), 0, at},
 		"the camera turns":   {then(func(s *street, n int) { s.x = 70 * max(0, n-at+1) }), 0, 0},
+		"dust in a pan":      {then(func(s *street, n int) { s.x, s.empty, s.dust = 70*n, true, n == 9 || n == 12 }), 0, 0},
 		"another place":      {then(func(s *street, n int) { s.x = map[bool]int{true: 4000}[n >= at] }), 0, at},
 	} {
 		var c CutDetector
