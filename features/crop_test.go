@@ -64,7 +64,7 @@ func TestCropsOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s Scene
-	crops := []Crop{{image.Rect(40, 40, 80, 80), 2}, {image.Rect(60, 60, 140, 120), 1}, {image.Rect(230, 150, 300, 200), 0}, {image.Rect(300, 0, 310, 9), 1}}
+	crops := []Crop{{Rectangle: image.Rect(40, 40, 80, 80), Zoom: 2}, {Rectangle: image.Rect(60, 60, 140, 120), Zoom: 1}, {Rectangle: image.Rect(230, 150, 300, 200), Zoom: 0}, {Rectangle: image.Rect(300, 0, 310, 9), Zoom: 1}}
 	for _, whole := range []bool{false, true} {
 		if err := e.Extract(&s, bgr, w, h, Plan{Crops: crops, Whole: whole}); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestCropsOverlap(t *testing.T) {
 	if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil || s.N != 0 || len(s.Patches) != 0 || s.Thumbnail.Width != w {
 		t.Errorf("of nothing: %d superpixels, a thumbnail %d wide, %v; want none and %d", s.N, s.Thumbnail.Width, err, w)
 	}
-	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{crops[0].Rectangle, 17}}}); err == nil || !strings.Contains(err.Error(), "want 1 to 16") {
+	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{Rectangle: crops[0].Rectangle, Zoom: 17}}}); err == nil || !strings.Contains(err.Error(), "want 1 to 16") {
 		t.Errorf("zoom 17: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestShrunkPooling(t *testing.T) {
 	}
 	var s Scene
 	bgr, _ := discsImage(w, h, 40, 3)
-	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{image.Rect(101, 99, 402, 301), 2}}, Whole: true}); err != nil {
+	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{Rectangle: image.Rect(101, 99, 402, 301), Zoom: 2}}, Whole: true}); err != nil {
 		t.Fatal(err)
 	}
 	if p := s.Patches; p[0].Shrink != 1 || p[1].Shrink != 2 || p[1].Cols != 965 || p[1].Rows != 541 {
@@ -189,7 +189,7 @@ func TestHiddenCrop(t *testing.T) {
 	}
 	var s Scene
 	left := image.Rect(0, 0, w/2, h)
-	if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Crops: []Crop{{left, 2}, {left, 1}}}); err != nil {
+	if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Crops: []Crop{{Rectangle: left, Zoom: 2}, {Rectangle: left, Zoom: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.Patches[0].N == 0 || s.Patches[1].N != 0 {
@@ -215,6 +215,42 @@ func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 	return sight, err
 }
 
+// The model sees a crop at its zoom and scale, and half of that when it is to see less, whatever superpixels there are.
+func TestCropScale(t *testing.T) {
+	const w, h = 200, 100
+	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}}
+	e, err := New(Config{Superpixels: 50}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	bgr := noiseImage(w, h, 3)
+	seen := func(c Crop) (scales []float64, superpixels int) {
+		t.Helper()
+		model.views = nil
+		if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true}), e.Coarsen(&s, bgr)); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range model.views {
+			scales = append(scales, v.Scale)
+		}
+		return scales, s.N
+	}
+	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2}
+	full, n := seen(crop)
+	crop.Scale = 0.75
+	less, same := seen(crop)
+	if !slices.Equal(full, []float64{2, 1, 1, 0.5, 0.5, 0.25}) || !slices.Equal(less, []float64{1.5, 1, 0.75, 0.5, 0.375, 0.25}) || n != same {
+		t.Errorf("seen at %v, and at a scale of 0.75 at %v; %d and %d superpixels", full, less, n, same)
+	}
+	for _, bad := range []float64{-0.5, 1.5, math.NaN()} {
+		crop.Scale = bad
+		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{crop}}); err == nil || !strings.Contains(err.Error(), "want more than 0 and at most 1") {
+			t.Errorf("scale %v: %v", bad, err)
+		}
+	}
+}
+
 // The model is told of every view how wide pixels are, and of coarser ones, and so is who gets the scene.
 func TestPixelAspect(t *testing.T) {
 	const w, h = 200, 100
@@ -227,7 +263,7 @@ func TestPixelAspect(t *testing.T) {
 	bgr := noiseImage(w, h, 3)
 	for plan, want := range map[float64]float64{0: 1, 1: 1, 8.0 / 3: 8.0 / 3} {
 		model.views = nil
-		p := Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}}, Whole: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
+		p := Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Whole: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
 		if err := errors.Join(e.Extract(&s, bgr, w, h, p), e.Coarsen(&s, bgr)); err != nil {
 			t.Fatal(err)
 		}
@@ -254,12 +290,12 @@ func TestFound(t *testing.T) {
 		looked []image.Rectangle
 		found  int
 	}{
-		{"what is large in a part, once", Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(23, 23, 67, 67)}, 3},
+		{"what is large in a part, once", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(23, 23, 67, 67)}, 3},
 		{"what is large alone", Plan{Large: image.Rect(20, 20, 90, 200)}, nil, 3},
 		{"nothing", Plan{}, nil, 0},
 		{"all", Plan{Whole: true}, []image.Rectangle{all}, 3},
-		{"two parts", Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}, []image.Rectangle{image.Rect(23, 23, 67, 67), image.Rect(95, 25, 125, 65)}, 3},
-		{"a part and all", Plan{Whole: true, Crops: []Crop{{image.Rect(30, 30, 60, 60), 2}}}, []image.Rectangle{all}, 3},
+		{"two parts", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}, []image.Rectangle{image.Rect(23, 23, 67, 67), image.Rect(95, 25, 125, 65)}, 3},
+		{"a part and all", Plan{Whole: true, Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 2}}}, []image.Rectangle{all}, 3},
 	} {
 		model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{far, near, on}, nil}
 		e, err := New(Config{Superpixels: 50}, model)
@@ -294,7 +330,7 @@ func TestFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s Scene
-	if err := e.Extract(&s, noiseImage(w, h, 3), w, h, Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}); err != nil {
+	if err := e.Extract(&s, noiseImage(w, h, 3), w, h, Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Found) != 2 || s.Found[0].Score < s.Found[1].Score {

@@ -160,6 +160,9 @@ type Crop struct {
 	// Zoom is how many times as large as all of an image the model sees it, and how many times
 	// as fine superpixels are across and down; 0: 1.
 	Zoom int
+	// Scale is how large the model sees it beside Zoom, more than 0 and at most 1: what is large is seen as well with
+	// fewer of the model's pixels. 0: 1. Superpixels do not depend on it.
+	Scale float64
 }
 
 // A Region of an image is to have superpixels of its own: as many as there are squares
@@ -185,6 +188,9 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 	for _, c := range plan.Crops {
 		if c.Zoom < 0 || c.Zoom > maxZoom {
 			return fmt.Errorf("features: crop %v at %d times its size; want 1 to %d, or 0 for 1", c.Rectangle, c.Zoom, maxZoom)
+		}
+		if !(c.Scale >= 0 && c.Scale <= 1) {
+			return fmt.Errorf("features: crop %v at a scale of %v; want more than 0 and at most 1, or 0 for 1", c.Rectangle, c.Scale)
 		}
 	}
 	for _, f := range plan.Fine {
@@ -297,12 +303,12 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	e.crops = e.crops[:0]
 	for _, c := range plan.Crops {
 		if c.Rectangle = c.Intersect(all); !c.Empty() {
-			c.Zoom = max(1, c.Zoom)
+			c.Zoom, c.Scale = max(1, c.Zoom), cmp.Or(c.Scale, 1)
 			e.crops = append(e.crops, c)
 		}
 	}
 	if plan.Whole {
-		e.crops = append(e.crops, Crop{all, 1})
+		e.crops = append(e.crops, Crop{all, 1, 1})
 	}
 	for len(e.patches) < len(e.crops) {
 		e.patches = append(e.patches, patchWork{})
@@ -441,7 +447,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		seen := c.Seen(image.Pt(width, height))
-		view := View{Rectangle: seen, Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
+		view := View{Rectangle: seen, Scale: scale * c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		if seen == all {
 			view.Rectangle = image.Rectangle{}
 		}

@@ -338,7 +338,7 @@ func TestExtractKeepsMaps(t *testing.T) {
 	for turn := range 3 {
 		for k := range scenes {
 			s, first := &scenes[k], seen
-			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Crops: []Crop{{image.Rect(0, 0, 30, 30), 1}}}); err != nil {
+			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Crops: []Crop{{Rectangle: image.Rect(0, 0, 30, 30), Zoom: 1}}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := e.Coarsen(s, bgr); err != nil {

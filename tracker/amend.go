@@ -70,9 +70,7 @@ func (t *Tracker) planFor(ann *annotation.Annotation, shown history.Labels, size
 	for k := range t.objects.all {
 		box, area := shown.Extent(int32(k+1), size.X)
 		p.fine(box, float64(area))
-		if zoom := t.objects.all[k].Zoom; zoom > 1 && area > 0 {
-			p.window(zoom, false, box)
-		}
+		p.window(t.objects.all[k].Zoom, false, box)
 	}
 	return PlanFor(p.Plan, ann)
 }

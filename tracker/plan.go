@@ -31,6 +31,11 @@ const (
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 544
+	// An object is about so many pixels of what the network sees long at most: what is longer is seen at a smaller scale, in steps
+	// of 1/scaleSteps and at leastScale at least, where nothing else is near it.
+	seenSide   = 256
+	scaleSteps = 4
+	leastScale = 0.25
 	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
@@ -133,9 +138,7 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 			continue
 		}
 		p.fine(box, areas[k])
-		if zoom := p.zoom(areas[k]); zoom > 1 {
-			p.window(zoom, false, box)
-		}
+		p.window(p.zoom(areas[k]), false, box)
 	}
 	p.finish()
 	return p.Plan
@@ -180,7 +183,8 @@ func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
 // planner makes a plan.
 type planner struct {
 	features.Plan
-	size image.Point // of the picture
+	size   image.Point       // of the picture
+	tracks []image.Rectangle // boxes of those that windows are round
 }
 
 // fine has an object of that area in a box seen finer.
@@ -207,7 +211,7 @@ func (p *planner) zoom(area float64) int {
 
 // scale is how many pixels the network sees of the height of one of the picture's.
 func (p *planner) scale(zoom int) float64 {
-	return float64(zoom) * networkSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
+	return float64(max(1, zoom)) * networkSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
 }
 
 // wide is so many pixels of the picture across, in the height of one.
@@ -215,34 +219,45 @@ func (p *planner) wide(pixels int) float64 {
 	return features.View{PixelAspect: p.PixelAspect}.Aspect() * float64(pixels)
 }
 
+// seenScale is at which scale an object in a box is seen with a zoom.
+func (p *planner) seenScale(zoom int, box image.Rectangle) float64 {
+	return max(leastScale, min(1, math.Ceil(scaleSteps*seenSide/p.side(zoom, box))/scaleSteps))
+}
+
+// side is how many pixels the network sees of the longer side of a box.
+func (p *planner) side(zoom int, box image.Rectangle) float64 {
+	return max(p.wide(box.Dx()), float64(box.Dy())) * p.scale(zoom)
+}
+
 // window has what is round a box seen, and round where it may be then. What is detected in every frame goes no farther than
 // its track says, and a margin.
 func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...image.Rectangle) {
+	if box.Empty() {
+		return
+	}
 	share := windowMargin
 	if detected {
 		share = trackMargin
+		p.tracks = append(p.tracks, box)
 	}
-	margin := max(windowLeast/p.scale(zoom), share*float64(max(box.Dx(), box.Dy())))
-	large := detected && max(p.wide(box.Dx()), float64(box.Dy()))*p.scale(1) >= largeBox
+	scale := p.seenScale(zoom, box)
+	margin := max(windowLeast/(scale*p.scale(zoom)), share*float64(max(box.Dx(), box.Dy())))
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
-	box = box.Inset(-int(margin)).Intersect(image.Rectangle{Max: p.size})
-	if p.crop(box, zoom); large && !box.Empty() {
-		p.Large = p.Large.Union(features.Crop{Rectangle: box}.Seen(p.size))
-	}
+	p.crop(box.Inset(-int(margin)), zoom, scale)
 }
 
 // crop has a part of the picture seen, and a little round it.
-func (p *planner) crop(r image.Rectangle, zoom int) {
+func (p *planner) crop(r image.Rectangle, zoom int, scale float64) {
 	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
-		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
+		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom, Scale: scale})
 	}
 }
 
 // price is what a crop costs, in pixels of what the network sees.
 func (p *planner) price(c features.Crop) float64 {
-	scale := p.scale(c.Zoom)
+	scale := p.scale(c.Zoom) * cmp.Or(c.Scale, 1)
 	side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
 	seen := c.Seen(p.size)
 	return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
@@ -253,18 +268,23 @@ func (p *planner) sweep(turn, zoom int) {
 	n := sweepParts * zoom
 	x, y := turn%n, turn/n%n
 	part := image.Rect(x*p.size.X/n, y*p.size.Y/n, (x+1)*p.size.X/n, (y+1)*p.size.Y/n)
-	p.crop(part.Inset(-int(windowLeast/p.scale(zoom))), zoom)
+	p.crop(part.Inset(-int(windowLeast/p.scale(zoom))), zoom, 1)
 }
 
-// finish merges windows, or has all of the picture seen instead of as much in parts.
+// finish merges windows, or has all of the picture seen instead of as much in parts. Windows that overlap are of the larger of their
+// scales: a thing that two scales show is found twice.
 func (p *planner) finish() {
 	for again := true; again; {
 		again = false
 		for i := 0; i < len(p.Crops) && !again; i++ {
 			for j := i + 1; j < len(p.Crops) && !again; j++ {
 				a, b := p.Crops[i], p.Crops[j]
-				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom}
-				if a.Zoom == b.Zoom && p.price(both) <= p.price(a)+p.price(b) {
+				if a.Zoom == b.Zoom && a.Scale != b.Scale && a.Overlaps(b.Rectangle) {
+					p.Crops[i].Scale, p.Crops[j].Scale = max(a.Scale, b.Scale), max(a.Scale, b.Scale)
+					again = true
+				}
+				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: a.Scale}
+				if a.Zoom == b.Zoom && a.Scale == b.Scale && p.price(both) <= p.price(a)+p.price(b) {
 					p.Crops[i] = both
 					p.Crops = slices.Delete(p.Crops, j, j+1)
 					again = true
@@ -282,13 +302,24 @@ func (p *planner) finish() {
 	if p.Whole {
 		p.Crops = slices.DeleteFunc(p.Crops, unzoomed)
 	}
+	for _, box := range p.tracks {
+		in := features.Crop{Rectangle: image.Rectangle{Max: p.size}, Scale: 1}
+		if k := slices.IndexFunc(p.Crops, func(c features.Crop) bool { return box.Intersect(in.Rectangle).In(c.Rectangle) }); k >= 0 {
+			in = p.Crops[k]
+		}
+		if in.Scale*p.side(in.Zoom, box) >= largeBox {
+			p.Large = p.Large.Union(in.Seen(p.size))
+		}
+	}
 	// Where windows overlap the finest counts, and so it does of what is to be finer.
-	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int { return cmp.Compare(b.Zoom, a.Zoom) })
+	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int {
+		return cmp.Or(cmp.Compare(b.Zoom, a.Zoom), cmp.Compare(b.Scale, a.Scale))
+	})
 	slices.SortStableFunc(p.Fine, func(a, b features.Region) int { return cmp.Compare(a.Spacing, b.Spacing) })
 }
 
-// unzoomed tells whether a whole picture shows as much as c.
-func unzoomed(c features.Crop) bool { return c.Zoom <= 1 }
+// unzoomed tells whether a whole picture shows the same as c.
+func unzoomed(c features.Crop) bool { return c.Zoom <= 1 && cmp.Or(c.Scale, 1) == 1 }
 
 // extents are the boxes round the objects of a valid annotation, and their areas: empty for
 // those that have strokes alone.

@@ -12,7 +12,7 @@ import (
 
 func TestPlanForIsFiner(t *testing.T) {
 	polygon := annotation.Object{ID: 1, Polygon: []annotation.Point{{10, 20}, {30, 20}, {30, 40}, {10, 40}}}
-	box := annotation.Object{ID: 2, Box: []float64{50, 50, 140, 110}}
+	box := annotation.Object{ID: 2, Box: []float64{50, 50, 100, 100}}
 	stroked := annotation.Object{ID: 3, Scribbles: []annotation.Stroke{{Width: 4, Points: []annotation.Point{{12, 22}, {28, 38}}}}}
 	mask := &annotation.Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight), Objects: []annotation.Object{{ID: 7}}}
 	for y := 60; y < 70; y++ {
@@ -29,7 +29,7 @@ func TestPlanForIsFiner(t *testing.T) {
 		want []features.Region
 	}{
 		{"the finest first", of(box, polygon), []features.Region{
-			{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}, {Rectangle: image.Rect(43, 43, 147, 117), Spacing: 9},
+			{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}, {Rectangle: image.Rect(45, 45, 105, 105), Spacing: 6},
 		}},
 		{"mask", mask, []features.Region{{Rectangle: image.Rect(79, 59, 91, 71), Spacing: fineLeast}}},
 		{"strokes alone", of(stroked), []features.Region{{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}}},
@@ -255,23 +255,63 @@ func TestPlanForLeavesThePlan(t *testing.T) {
 	}
 }
 
-// What a track follows needs less round it than what is not detected, and a small object as many pixels of the network's.
+// What a track follows needs less round it than what is not detected, and a small object as many pixels of the network's; what is
+// long is seen with fewer.
 func TestMargins(t *testing.T) {
 	for _, tt := range []struct {
-		detected         bool
-		box, want, large image.Rectangle
+		detected  bool
+		box, want image.Rectangle
+		scale     float64
 	}{
-		{true, image.Rect(300, 150, 350, 350), image.Rect(260, 110, 390, 390), image.Rectangle{}},
-		{false, image.Rect(300, 150, 350, 350), image.Rect(240, 90, 410, 410), image.Rectangle{}},
-		{true, image.Rect(300, 150, 310, 170), image.Rect(286, 136, 324, 184), image.Rectangle{}},
-		// What may be too large for the heads is looked for as that, too.
-		{true, image.Rect(300, 100, 400, 410), image.Rect(238, 38, 462, 472), image.Rect(182, 0, 518, 480)},
-		{false, image.Rect(300, 100, 400, 410), image.Rect(207, 7, 493, 480), image.Rectangle{}},
+		{true, image.Rect(300, 150, 350, 350), image.Rect(260, 110, 390, 390), 1},
+		{false, image.Rect(300, 150, 350, 350), image.Rect(240, 90, 410, 410), 1},
+		{true, image.Rect(300, 150, 310, 170), image.Rect(286, 136, 324, 184), 1},
+		// 351 of the network's pixels are seen as 263, 518 as 259.
+		{true, image.Rect(300, 100, 400, 410), image.Rect(238, 38, 462, 472), 0.75},
+		{false, image.Rect(300, 10, 400, 467), image.Rect(163, 0, 537, 480), 0.5},
 	} {
 		p := planner{size: image.Pt(854, 480)}
-		if p.window(1, tt.detected, tt.box); p.Crops[0].Rectangle != tt.want || p.Large != tt.large {
-			t.Errorf("round %v, detected %t: %v, large in %v; want %v, %v", tt.box, tt.detected, p.Crops[0].Rectangle, p.Large, tt.want, tt.large)
+		want := features.Crop{Rectangle: tt.want, Zoom: 1, Scale: tt.scale}
+		if p.window(1, tt.detected, tt.box); p.Crops[0] != want {
+			t.Errorf("round %v, detected %t: %+v; want %+v", tt.box, tt.detected, p.Crops[0], want)
 		}
+	}
+}
+
+// Windows that overlap are of the larger of their scales, and a track that the heads then see too large is looked for as that, too.
+func TestOverlappingWindowsShareAScale(t *testing.T) {
+	long, short := image.Rect(300, 10, 400, 467), image.Rect(350, 50, 400, 150)
+	for _, tt := range []struct {
+		name  string
+		boxes []image.Rectangle
+		scale float64
+		large bool
+	}{
+		{"alone", []image.Rectangle{long}, 0.5, false},
+		{"with a short one before it", []image.Rectangle{long, short}, 1, true},
+		{"with one elsewhere", []image.Rectangle{long, short.Add(image.Pt(350, 0))}, 0.5, false},
+	} {
+		p := planner{size: image.Pt(854, 480)}
+		for _, b := range tt.boxes {
+			p.window(1, true, b)
+		}
+		p.finish()
+		k := slices.IndexFunc(p.Crops, func(c features.Crop) bool { return long.In(c.Rectangle) })
+		if k < 0 || p.Crops[k].Scale != tt.scale || p.Large.Empty() == tt.large {
+			t.Errorf("%s: %+v; want it at %v, looked for as large: %t", tt.name, p.Plan, tt.scale, tt.large)
+		}
+	}
+}
+
+// What is long is seen at its own scale in the picture that it is marked in, and where all of a picture is looked at.
+func TestLargeObjectsKeepTheirScale(t *testing.T) {
+	p := PlanFor(features.Plan{}, &annotation.Annotation{Width: 854, Height: 480, Objects: []annotation.Object{{ID: 1, Box: []float64{300, 10, 400, 467}}}})
+	if len(p.Crops) != 1 || p.Crops[0].Scale != 0.5 || !p.Whole {
+		t.Errorf("marked: %+v; want it at half the scale in the whole picture", p)
+	}
+	var l Looks
+	if looked := l.Plan(p, true); len(looked.Crops) != 1 || !looked.Whole {
+		t.Errorf("looked at all: %+v; want the object at its scale", looked)
 	}
 }
 
@@ -323,7 +363,12 @@ func TestPlansAreMerged(t *testing.T) {
 		{"apart", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(600, 300, 640, 380)}, []int{1, 1}, 2, false},
 		{"beside each other", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(90, 50, 120, 90)}, []int{1, 1}, 1, false},
 		{"of two zooms", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(90, 50, 120, 90)}, []int{1, 2}, 2, false},
-		{"large", []image.Rectangle{image.Rect(100, 50, 700, 400), image.Rect(600, 300, 640, 380)}, []int{1, 2}, 1, true},
+		{"most of the picture", []image.Rectangle{
+			image.Rect(20, 20, 240, 220), image.Rect(250, 20, 470, 220), image.Rect(480, 20, 700, 220), image.Rect(600, 20, 820, 220),
+			image.Rect(20, 240, 240, 460), image.Rect(250, 240, 470, 460), image.Rect(480, 240, 700, 460), image.Rect(600, 300, 640, 380),
+		}, []int{1, 1, 1, 1, 1, 1, 1, 2}, 1, true},
+		{"of two scales", []image.Rectangle{image.Rect(300, 10, 400, 467), image.Rect(700, 50, 750, 150)}, []int{1, 1}, 2, false},
+		{"of two scales, one before the other", []image.Rectangle{image.Rect(300, 10, 400, 467), image.Rect(350, 50, 400, 150)}, []int{1, 1}, 1, false},
 	} {
 		p := planner{size: image.Pt(854, 480)}
 		for k, b := range tt.boxes {
@@ -336,7 +381,7 @@ func TestPlansAreMerged(t *testing.T) {
 }
 
 // A plan for a squeezed picture is that for the picture as it is meant to be seen: what windows cost the network, and
-// how near an object is to being too large for it. It carries the aspect that the last scene had.
+// how large it sees an object. It carries the aspect that the last scene had.
 func TestPlanOfSqueezedPictures(t *testing.T) {
 	const by = 4
 	whole := planner{size: image.Pt(640, 480)}
@@ -349,11 +394,9 @@ func TestPlanOfSqueezedPictures(t *testing.T) {
 			t.Errorf("%v costs %v, squeezed %v", r, a, b)
 		}
 	}
-	for width, large := range map[int]bool{60: false, 90: true} { // of 160 pixels; 240 and 360 of 640, of which the network sees 272 and 408
-		squeezed.Large = image.Rectangle{}
-		squeezed.window(1, true, image.Rect(20, 100, 20+width, 200))
-		if squeezed.Large.Empty() == large {
-			t.Errorf("%d pixels wide: looked for in %v", width, squeezed.Large)
+	for width, scale := range map[int]float64{50: 1, 90: 0.75} { // of 160 pixels; 200 and 360 of 640, of which the network sees 227 and 408
+		if got := squeezed.seenScale(1, image.Rect(20, 100, 20+width, 200)); got != scale {
+			t.Errorf("%d pixels wide: seen at %v; want %v", width, got, scale)
 		}
 	}
 	tr := newTracker(t, Config{})
