@@ -31,11 +31,10 @@ const (
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 544
-	// An object is about so many pixels of what the network sees long at most: what is longer is seen at a smaller scale, in steps
-	// of 1/scaleSteps and at leastScale at least, where nothing else is near it.
+	// An object is about so many pixels of what the network sees long at most: what is longer is seen at a smaller scale, a multiple
+	// of 1/scaleSteps, where nothing else is near it.
 	seenSide   = 256
 	scaleSteps = 4
-	leastScale = 0.25
 	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
@@ -221,7 +220,7 @@ func (p *planner) wide(pixels int) float64 {
 
 // seenScale is at which scale an object in a box is seen with a zoom.
 func (p *planner) seenScale(zoom int, box image.Rectangle) float64 {
-	return max(leastScale, min(1, math.Ceil(scaleSteps*seenSide/p.side(zoom, box))/scaleSteps))
+	return min(1, math.Ceil(scaleSteps*seenSide/p.side(zoom, box))/scaleSteps)
 }
 
 // side is how many pixels the network sees of the longer side of a box.
@@ -279,12 +278,13 @@ func (p *planner) finish() {
 		for i := 0; i < len(p.Crops) && !again; i++ {
 			for j := i + 1; j < len(p.Crops) && !again; j++ {
 				a, b := p.Crops[i], p.Crops[j]
-				if a.Zoom == b.Zoom && a.Scale != b.Scale && a.Overlaps(b.Rectangle) {
-					p.Crops[i].Scale, p.Crops[j].Scale = max(a.Scale, b.Scale), max(a.Scale, b.Scale)
+				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: max(a.Scale, b.Scale)}
+				switch {
+				case a.Zoom != b.Zoom:
+				case a.Scale != b.Scale && a.Overlaps(b.Rectangle):
+					p.Crops[i].Scale, p.Crops[j].Scale = both.Scale, both.Scale
 					again = true
-				}
-				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: a.Scale}
-				if a.Zoom == b.Zoom && a.Scale == b.Scale && p.price(both) <= p.price(a)+p.price(b) {
+				case a.Scale == b.Scale && p.price(both) <= p.price(a)+p.price(b):
 					p.Crops[i] = both
 					p.Crops = slices.Delete(p.Crops, j, j+1)
 					again = true
@@ -312,9 +312,7 @@ func (p *planner) finish() {
 		}
 	}
 	// Where windows overlap the finest counts, and so it does of what is to be finer.
-	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int {
-		return cmp.Or(cmp.Compare(b.Zoom, a.Zoom), cmp.Compare(b.Scale, a.Scale))
-	})
+	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int { return cmp.Compare(b.Zoom, a.Zoom) })
 	slices.SortStableFunc(p.Fine, func(a, b features.Region) int { return cmp.Compare(a.Spacing, b.Spacing) })
 }
 

@@ -313,6 +313,10 @@ func TestLargeObjectsKeepTheirScale(t *testing.T) {
 	if looked := l.Plan(p, true); len(looked.Crops) != 1 || !looked.Whole {
 		t.Errorf("looked at all: %+v; want the object at its scale", looked)
 	}
+	at := planner{size: image.Pt(854, 480)}
+	if half, full := at.price(p.Crops[0]), at.price(features.Crop{Rectangle: p.Crops[0].Rectangle, Zoom: 1}); half > 0.35*full {
+		t.Errorf("at half the scale it costs %v, at all of it %v; want a quarter, and the pass", half, full)
+	}
 }
 
 // All of a picture is looked at in the frame in which that is due, and what is large is looked for in the next.
