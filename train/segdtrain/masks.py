@@ -54,7 +54,7 @@ def objects(folder):
     regions = data.find(folder, ("objects", "regions")).items.get("regions", [])  # refuses what is held back
 
     def add(kind, path, masks, classes):
-        key = os.path.basename(path)
+        key = kind, os.path.basename(path)
         if key in seen or not masks:
             return
         seen.add(key)

@@ -2,6 +2,7 @@
 import argparse
 import json
 import os
+import shutil
 
 import cv2
 import numpy as np
@@ -363,6 +364,22 @@ def test_drawn_alike():
     found = masks.drawn_alike([one, other])
     assert len(found) == 1 and (found[0] == (one == 2)).all()
     assert masks.drawn_alike([one]) == []
+
+
+def test_segments_are_objects(objects, pictures, tmp_path):
+    """What two persons drew of BSDS500 is among the objects, of that source."""
+    folder = tmp_path / "all"
+    shutil.copytree(pictures, folder)
+    height, width = cv2.imread(str(folder / "BSDS500/BSDS500/data/images/train/0.jpg")).shape[:2]
+    people = np.zeros((1, 2), dtype=object)
+    for k in range(2):
+        segments = np.ones((height, width), np.uint16)
+        cv2.circle(segments, (70 + k, 70), 40, 2, -1)
+        people[0, k] = {"Segmentation": segments}
+    scipy.io.savemat(folder / "BSDS500/BSDS500/data/groundTruth/train/0.mat", {"groundTruth": people})
+    found = masks.objects(str(folder))
+    assert [(len(m), c) for _, m, c in found["drawn"]] == [(1, [None])]
+    assert ("drawn", None) in masks.cuttable(found)
 
 
 def test_each_class_is_cut_as_often(pictures):
