@@ -116,9 +116,9 @@ func (d *daemon) openDetector(next *config.Config) error {
 	case i < 0 || d.detector != nil:
 		return nil
 	case next.Detector.Path == "" && !d.heads:
-		return cli.Usage(&config.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
+		return &config.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
 			"camera %s: detect: the network %s has no heads; accepted: detect: {off: true}, the network in the binary, or a detector.path",
-			next.Cameras[i].Name, d.cfg.Model.Path)})
+			next.Cameras[i].Name, d.cfg.Model.Path)}
 	}
 	with := *next
 	with.Model = d.computed
