@@ -1,5 +1,5 @@
-// Package api holds what segd is asked and answers that is the same over each protocol: the page's HTTP API, the bus or
-// MQTT. It has the errors of a camera's commands, refusals, cameras as they are declared, and what a reload came to.
+// Package api holds the types of requests and answers that the HTTP API, NATS and MQTT share: the errors of a camera's
+// commands, refusals with their problem documents, declared cameras, and the result of a reload.
 //
-// It imports nothing of segd, so that those who answer need not know those who carry.
+// It imports nothing of segd, so that the packages that answer do not depend on the protocols.
 package api

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is ignored is in no frame, nor in what is kept of one, and the rest is as it was.
+// Config.Ignore is applied to every frame and to what Frame.Keep keeps of it; all other pixels stay as they were.
 func TestIgnored(t *testing.T) {
 	left := func(bgr []byte, width, height int) {
 		for y := range height {

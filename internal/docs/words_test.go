@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vague are words for a subscriber, a client, a caller, a box or a user that do not say which.
+// vague matches pronouns that comments use where they should name the caller, client, user or box.
 var vague = regexp.MustCompile(`(?i)\b(whoever|nobody|somebody)\b`)
 
 // vagueIn is how often, at most, comments below a folder, or in a file, may have them.

@@ -1,9 +1,9 @@
 // Package daemon is segd run and segd demo: what becomes of a configuration.
 //
-// parts.go has how each part is built, host.go what the cameras ask of it, serve.go how all of it runs, and in which order
-// it ends, reload.go what a changed configuration changes. In a fleet fleet.go runs the cameras whose leases this box has,
-// ahead.go the sources of those that it is about to get, and elsewhere.go has what is told of cameras on other boxes.
-// run.go and demo.go are the commands.
+// parts.go builds each part, host.go answers what package cameras asks, serve.go runs all parts and ends them in order,
+// and reload.go applies a changed configuration. In a fleet, fleet.go runs the cameras whose leases this box holds, ahead.go
+// opens the sources of cameras that this box is about to get, and elsewhere.go hands requests on to the boxes that run other
+// cameras, and answers theirs. run.go and demo.go are the commands.
 package daemon
 
 import (
