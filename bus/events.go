@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/segd/segd/internal/outbox"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -83,10 +85,9 @@ type events struct {
 	joined sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []waiting // oldest first
-	sent    int       // of them, from the oldest on, went out live over this connection
-	live    int       // of those, the server is known to have
-	bytes   int
+	queue   outbox.Queue[waiting]
+	sent    int // of them, from the oldest on, went out live over this connection
+	live    int // of those, the server is known to have
 	stored  uint64
 	trouble error // why the last attempt to store failed; nil if it did not
 	hurry   bool  // no pause: what kept us from storing may have changed
@@ -111,7 +112,10 @@ type waiting struct {
 }
 
 func newEvents(cfg Config) *events {
-	return &events{cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1), empty: make(chan struct{})}
+	return &events{
+		cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1), empty: make(chan struct{}),
+		queue: outbox.New(maxEvents, maxEventBytes, func(w waiting) int { return len(w.msg.Data) }),
+	}
 }
 
 // use takes the connection to send over. A server in this process has its streams
@@ -140,17 +144,17 @@ func (e *events) start() {
 func (e *events) put(msg *nats.Msg) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	w := waiting{msg, time.Now()}
 	switch {
 	case e.closing:
 		return ErrClosed
-	case len(e.queue) >= maxEvents || e.bytes+len(msg.Data) > maxEventBytes:
-		if e.sent > 0 && e.sent == len(e.queue) && e.conn.IsConnected() {
+	case !e.queue.Fits(w):
+		if e.sent > 0 && e.sent == e.queue.Len() && e.conn.IsConnected() {
 			_ = e.conn.PublishMsg(msg) // it is its turn to go out live; that it is not kept is said either way
 		}
-		return fmt.Errorf("%w: %d of them, %d bytes", ErrFull, len(e.queue), e.bytes)
+		return fmt.Errorf("%w: %d of them, %d bytes", ErrFull, e.queue.Len(), e.queue.Bytes())
 	}
-	e.queue = append(e.queue, waiting{msg, time.Now()})
-	e.bytes += len(msg.Data)
+	e.queue.Put(w)
 	e.look()
 	return nil
 }
@@ -185,10 +189,10 @@ func (e *events) hurried() bool {
 func (e *events) state() (waiting int, oldest time.Duration, stored uint64, trouble error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) > 0 {
-		oldest = time.Since(e.queue[0].since)
+	if w, _, ok := e.queue.Oldest(); ok {
+		oldest = time.Since(w.since)
 	}
-	return len(e.queue), oldest, e.stored, e.trouble
+	return e.queue.Len(), oldest, e.stored, e.trouble
 }
 
 // deny notes an error by which the server's permissions keep us from streams.
@@ -339,10 +343,8 @@ func (e *events) prepare(ctx context.Context) error {
 func (e *events) oldest() (batch []waiting, again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sent > 0 {
-		return e.queue[:min(e.sent, eventBatch)], true
-	}
-	return e.queue[:min(len(e.queue), eventBatch)], false
+	n := cmp.Or(e.sent, e.queue.Len())
+	return e.queue.All()[:min(n, eventBatch)], e.sent > 0
 }
 
 // store sends batch to the stream, if not again to the subscribers too, and returns
@@ -393,8 +395,8 @@ func (e *events) store(ctx context.Context, batch []waiting, again bool) (n int,
 func (e *events) goLive() (n int, err error) {
 	e.mu.Lock()
 	if (!e.joint || e.keeping == live) && e.conn.IsConnected() {
-		for ; e.sent < len(e.queue) && err == nil; e.sent++ {
-			err = e.conn.PublishMsg(e.queue[e.sent].msg)
+		for ; e.sent < e.queue.Len() && err == nil; e.sent++ {
+			err = e.conn.PublishMsg(e.queue.All()[e.sent].msg)
 		}
 	}
 	sent, n := e.sent, e.live
@@ -418,11 +420,7 @@ func (e *events) goLive() (n int, err error) {
 func (e *events) done(n int, stored bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.queue[:n] {
-		e.bytes -= len(w.msg.Data)
-	}
-	clear(e.queue[:n]) // for the garbage collector
-	e.queue = e.queue[n:]
+	e.queue.Drop(n)
 	e.sent, e.live = max(e.sent-n, 0), max(e.live-n, 0)
 	if stored {
 		e.stored += uint64(n)
@@ -432,7 +430,7 @@ func (e *events) done(n int, stored bool) {
 
 // signal tells finish; it needs mu.
 func (e *events) signal() {
-	if e.closing && len(e.queue) == 0 && e.empty != nil {
+	if e.closing && e.queue.Len() == 0 && e.empty != nil {
 		close(e.empty)
 		e.empty = nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/outbox"
 )
 
 const (
@@ -66,14 +67,14 @@ type feed struct {
 
 	mu        sync.Mutex
 	last      uint64 // id of the newest notice
-	kept      []notice
+	kept      outbox.Queue[notice]
 	listeners map[*listener]struct{}
 }
 
 // newFeed begins with numbers above those of any process before it, so that a client
 // that comes back after a restart misses nothing.
 func newFeed() *feed {
-	return &feed{last: uint64(time.Now().UnixMicro()), listeners: map[*listener]struct{}{}}
+	return &feed{last: uint64(time.Now().UnixMicro()), kept: outbox.New[notice](eventsKept, 0, nil), listeners: map[*listener]struct{}{}}
 }
 
 func (f *feed) tell(kind, camera string, data []byte) {
@@ -82,10 +83,7 @@ func (f *feed) tell(kind, camera string, data []byte) {
 	f.last++
 	n := notice{f.last, kind, camera, data}
 	if kind == noticeEvent {
-		if len(f.kept) == eventsKept {
-			f.kept = append(f.kept[:0], f.kept[1:]...)
-		}
-		f.kept = append(f.kept, n)
+		f.kept.Put(n)
 	}
 	for l := range f.listeners {
 		if l.offer(n) {
@@ -104,7 +102,7 @@ func (f *feed) join(camera string, after uint64, replay bool) *listener {
 	l := &listener{camera: camera, waiting: make(chan notice, eventsWaiting)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, n := range f.kept {
+	for _, n := range f.kept.All() {
 		if replay && n.id > after {
 			l.offer(n) // there is room for all that are kept
 		}

@@ -147,8 +147,8 @@ func TestEventsOfASlowClient(t *testing.T) {
 	if n := f.dropped.Load(); n != 2*eventsWaiting {
 		t.Errorf("%d dropped in all, want %d", n, 2*eventsWaiting)
 	}
-	if len(f.kept) != eventsKept {
-		t.Errorf("%d kept, want %d", len(f.kept), eventsKept)
+	if f.kept.Len() != eventsKept {
+		t.Errorf("%d kept, want %d", f.kept.Len(), eventsKept)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/segd/segd/api"
+	"github.com/segd/segd/internal/outbox"
 )
 
 const (
@@ -68,15 +69,15 @@ type viewer struct {
 
 	mu       sync.Mutex // guards what follows
 	status   []byte     // newest unsent status
-	events   [][]byte   // unsent ones, oldest first
-	frame    *packet    // newest unsent frame
-	inFlight int        // frames sent and not acknowledged
-	dropped  uint64     // frames replaced before they were sent
+	events   outbox.Queue[[]byte]
+	frame    *packet // newest unsent frame
+	inFlight int     // frames sent and not acknowledged
+	dropped  uint64  // frames replaced before they were sent
 }
 
 func newViewer(conn *websocket.Conn, options liveOptions, timeout time.Duration) *viewer {
 	conn.SetReadLimit(maxMessageSize)
-	return &viewer{conn: conn, timeout: timeout, options: options, wake: make(chan struct{}, 1)}
+	return &viewer{conn: conn, timeout: timeout, options: options, wake: make(chan struct{}, 1), events: outbox.New[[]byte](maxEvents, 0, nil)}
 }
 
 // offer puts p in the mailbox, in place of an unsent frame if there is one, and
@@ -112,10 +113,7 @@ func (v *viewer) tell(status []byte) {
 // event keeps ev for the viewer, and the oldest no longer when there are too many.
 func (v *viewer) event(ev []byte) {
 	v.mu.Lock()
-	if len(v.events) == maxEvents {
-		v.events = append(v.events[:0], v.events[1:]...)
-	}
-	v.events = append(v.events, ev)
+	v.events.Put(ev)
 	v.mu.Unlock()
 	v.signal()
 }
@@ -139,7 +137,8 @@ func (v *viewer) take() (status []byte, events [][]byte, frame *packet, dropped 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	status, v.status = v.status, nil
-	events, v.events = v.events, nil
+	events = slices.Clone(v.events.All())
+	v.events.Drop(len(events))
 	if v.frame != nil && (v.options.window == 0 || v.inFlight < v.options.window) {
 		frame, v.frame = v.frame, nil
 		v.inFlight++

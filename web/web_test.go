@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/outbox"
 	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/objects/privacy"
 )
@@ -438,7 +439,7 @@ func TestLiveEvents(t *testing.T) {
 
 // One that does not read loses the oldest.
 func TestEventsOfSlowViewer(t *testing.T) {
-	v := &viewer{wake: make(chan struct{}, 1)}
+	v := &viewer{wake: make(chan struct{}, 1), events: outbox.New[[]byte](maxEvents, 0, nil)}
 	for k := range maxEvents + 5 {
 		v.event([]byte{byte(k)})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/internal/keypair"
+	"github.com/segd/segd/internal/outbox"
 )
 
 // Schemes of a broker's URL.
@@ -92,6 +93,7 @@ func New(cfg Config) (*Publisher, error) {
 		cfg: cfg, broker: broker, log: cfg.Logger, times: defaults,
 		cameras: map[string]*camera{}, nodes: map[string]*camera{}, table: map[string]*entry{}, strangers: map[string]time.Time{},
 		looks: make(chan string, maxLooks), commands: make(chan command, maxCommands), up: make(chan struct{}, 1),
+		events: outbox.New(maxEvents, maxEventBytes, func(m message) int { return len(m.payload) }),
 	}
 	p.cond = sync.NewCond(&p.mu)
 	p.status = &entry{topic: cfg.status(), payload: []byte(online)}

@@ -16,6 +16,7 @@ import (
 	"github.com/eclipse/paho.golang/paho"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/outbox"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -81,16 +82,14 @@ type Publisher struct {
 	listening map[string]bool // filters that the broker is asked by what it holds
 	learntAt  time.Time
 
-	table      map[string]*entry
-	dirty      []*entry // of those, the ones that are to be sent
-	old        []*entry // likewise, those that are to be deleted since the broker holds them
-	oldBytes   int      // of their topics, with those on their way
-	flying     int      // of those that were, the ones on their way
-	initial    int      // of those, the ones that a connection begins with
-	status     *entry   // not in the table: it comes after the others
-	events     []message
-	eventBytes int
-	shifted    uint64 // events that left the queue
+	table    map[string]*entry
+	dirty    []*entry // of those, the ones that are to be sent
+	old      []*entry // likewise, those that are to be deleted since the broker holds them
+	oldBytes int      // of their topics, with those on their way
+	flying   int      // of those that were, the ones on their way
+	initial  int      // of those, the ones that a connection begins with
+	status   *entry   // not in the table: it comes after the others
+	events   outbox.Queue[message]
 
 	connected bool
 	closing   bool
@@ -199,7 +198,7 @@ func (p *Publisher) finish(sending *sync.WaitGroup, stop func()) {
 // leave says goodbye, and logs how many events were not sent.
 func (p *Publisher) leave(manager *autopaho.ConnectionManager) error {
 	p.mu.Lock()
-	left := len(p.events)
+	left := p.events.Len()
 	p.mu.Unlock()
 	if left > 0 {
 		p.log.Warn("segd ends before the MQTT broker has taken all events", "events", left)

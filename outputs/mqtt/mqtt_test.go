@@ -144,8 +144,8 @@ func TestEventsAreLimited(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stats.Overflowed != 3 || len(p.events) != 3 || p.eventBytes > maxEventBytes {
-		t.Errorf("%d overflowed, %d of %d bytes wait; want 3 and 3", p.stats.Overflowed, len(p.events), p.eventBytes)
+	if p.stats.Overflowed != 3 || p.events.Len() != 3 || p.events.Bytes() > maxEventBytes {
+		t.Errorf("%d overflowed, %d of %d bytes wait; want 3 and 3", p.stats.Overflowed, p.events.Len(), p.events.Bytes())
 	}
 }
 
@@ -277,8 +277,8 @@ func TestEndWithoutBroker(t *testing.T) {
 	p, end := start(t, s.config(freeport.Addr(t)))
 	p.Event(event("gate", gone, ""))
 	end()
-	if got := p.Stats(); len(p.events) != 1 || got.Connected {
-		t.Errorf("%d events are left, %+v", len(p.events), got)
+	if got := p.Stats(); p.events.Len() != 1 || got.Connected {
+		t.Errorf("%d events are left, %+v", p.events.Len(), got)
 	}
 }
 

@@ -63,7 +63,7 @@ func (p *Publisher) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	s.Connected, s.Waiting = p.connected, len(p.dirty)+len(p.old)+p.flying+len(p.events)
+	s.Connected, s.Waiting = p.connected, len(p.dirty)+len(p.old)+p.flying+p.events.Len()
 	return s
 }
 
@@ -143,21 +143,8 @@ func (p *Publisher) delete(e *entry) {
 
 // tell queues an event or an answer. When too many wait the oldest goes.
 func (p *Publisher) tell(m message) {
-	p.events = append(p.events, m)
-	p.eventBytes += len(m.payload)
-	for len(p.events) > maxEvents || p.eventBytes > maxEventBytes {
-		p.shift()
-		p.stats.Overflowed++
-	}
+	p.stats.Overflowed += uint64(p.events.Put(m))
 	p.cond.Broadcast()
-}
-
-// shift takes the oldest event off the queue.
-func (p *Publisher) shift() {
-	p.eventBytes -= len(p.events[0].payload)
-	p.events[0] = message{} // for the garbage collector
-	p.events = p.events[1:]
-	p.shifted++
 }
 
 // refresh has all be sent anew, over a new connection.
@@ -242,18 +229,19 @@ func (p *Publisher) sendEvents() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for !(p.connected && len(p.events) > 0) && !p.closing {
+		for !(p.connected && p.events.Len() > 0) && !p.closing {
 			p.cond.Wait()
 		}
-		if !p.connected || len(p.events) == 0 {
+		m, at, waits := p.events.Oldest()
+		if !p.connected || !waits {
 			return
 		}
-		m, at, via := p.events[0], p.shifted, p.via
+		via := p.via
 		p.mu.Unlock()
 		err := publish(via, m, false)
 		p.mu.Lock()
-		if sent := p.sent(via, m.topic, err); sent && p.shifted == at { // else it went while it was on its way
-			p.shift()
+		if p.sent(via, m.topic, err) {
+			p.events.Done(at)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/outbox"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -73,8 +74,7 @@ type hook struct {
 	end     context.CancelFunc
 	ended   bool
 
-	queue []*message // oldest first
-	bytes int
+	queue outbox.Queue[*message]
 	stats Stats
 }
 
@@ -108,7 +108,7 @@ func (s *Sender) Set(hooks []Hook) error {
 		if i < 0 {
 			h := &hook{
 				s: s, target: t, log: s.log.With("webhook", t.Name), wake: make(chan struct{}, 1), changed: make(chan struct{}),
-				stats: Stats{Name: t.Name},
+				queue: outbox.New(maxEvents, maxBytes, func(m *message) int { return len(m.body) }), stats: Stats{Name: t.Name},
 			}
 			s.hooks = append(s.hooks, h)
 			s.start(h)
@@ -127,7 +127,7 @@ func (s *Sender) Set(hooks []Hook) error {
 		if h.end != nil {
 			h.end()
 		}
-		if n := len(h.queue); n > 0 {
+		if n := h.queue.Len(); n > 0 {
 			h.log.Warn("a webhook is removed before its server has taken all events", "events", n)
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.hooks {
-		if n := len(h.queue); n > 0 {
+		if n := h.queue.Len(); n > 0 {
 			h.log.Warn("segd ends before a webhook's server has taken all events", "events", n)
 		}
 	}
@@ -194,7 +194,8 @@ func (s *Sender) Event(ev *segdv1.Event) {
 				return
 			}
 		}
-		h.put(m)
+		h.stats.Overflowed += uint64(h.queue.Put(m))
+		h.look()
 	}
 }
 
@@ -204,34 +205,16 @@ func (s *Sender) Stats() (all []Stats) {
 	defer s.mu.Unlock()
 	for _, h := range s.hooks {
 		st := h.stats
-		st.Waiting = len(h.queue)
+		st.Waiting = h.queue.Len()
 		all = append(all, st)
 	}
 	return all
 }
 
-// put queues m. It needs mu, as shift and look do.
-func (h *hook) put(m *message) {
-	h.queue = append(h.queue, m)
-	h.bytes += len(m.body)
-	for len(h.queue) > maxEvents || h.bytes > maxBytes {
-		h.shift()
-		h.stats.Overflowed++
-	}
-	h.look()
-}
-
-// again ends the pause before something is posted again.
+// again ends the pause before something is posted again. It needs mu.
 func (h *hook) again() {
 	close(h.changed)
 	h.changed = make(chan struct{})
-}
-
-// shift takes the oldest off the queue.
-func (h *hook) shift() {
-	h.bytes -= len(h.queue[0].body)
-	h.queue[0] = nil // for the garbage collector
-	h.queue = h.queue[1:]
 }
 
 // look has h's goroutine look at the queue.
@@ -243,21 +226,18 @@ func (h *hook) look() {
 }
 
 // next is the oldest message, nil if there is none, and whom it is for; over says that none will come.
-func (h *hook) next() (m *message, t *target, changed <-chan struct{}, over bool) {
+func (h *hook) next() (m *message, at uint64, t *target, changed <-chan struct{}, over bool) {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
-	if len(h.queue) > 0 {
-		m = h.queue[0]
-	}
-	return m, h.target, h.changed, h.ended
+	m, at, _ = h.queue.Oldest()
+	return m, at, h.target, h.changed, h.ended
 }
 
-// done takes m off the queue, unless it has left that, and counts what became of it.
-func (h *hook) done(m *message, count func(*Stats)) {
+// done takes the message at that place off the queue, unless it has left that, and counts what became of it.
+func (h *hook) done(at uint64, count func(*Stats)) {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
-	if len(h.queue) > 0 && h.queue[0] == m {
-		h.shift()
+	if h.queue.Done(at) {
 		count(&h.stats)
 	}
 }
@@ -275,7 +255,7 @@ func (h *hook) work(ctx context.Context) {
 	retry := pause.Growing(h.s.times.minRetry, h.s.times.maxRetry)
 	var failing *target // to say it once of each
 	for {
-		m, t, changed, over := h.next()
+		m, at, t, changed, over := h.next()
 		if m == nil {
 			if over {
 				return
@@ -293,7 +273,7 @@ func (h *hook) work(ctx context.Context) {
 			retry.Reset()
 		}
 		if time.Since(m.since) >= h.s.times.old {
-			h.done(m, func(st *Stats) { st.Expired++ })
+			h.done(at, func(st *Stats) { st.Expired++ })
 			continue
 		}
 		a := t.post(ctx, client, h.s.agent, m)
@@ -301,7 +281,7 @@ func (h *hook) work(ctx context.Context) {
 			return
 		}
 		if a.err == nil {
-			h.done(m, func(st *Stats) { st.Delivered++ })
+			h.done(at, func(st *Stats) { st.Delivered++ })
 			retry.Reset()
 			if failing != nil {
 				h.log.Info("the webhook's server takes events again")
@@ -317,7 +297,7 @@ func (h *hook) work(ctx context.Context) {
 			h.log.Warn("an event is not taken by the webhook's server", "error", fmt.Errorf("webhook: %w", a.err), "again", !a.forGood)
 		}
 		if a.forGood {
-			h.done(m, func(st *Stats) { st.Refused++ })
+			h.done(at, func(st *Stats) { st.Refused++ })
 			continue
 		}
 		if over {
