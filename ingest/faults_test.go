@@ -167,20 +167,6 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func TestCoalescer(t *testing.T) {
-	var buf lockedBuffer
-	c := coalescer{log: slog.New(slog.NewTextHandler(&buf, nil)), msg: "bad"}
-	for range 100 {
-		c.add(2, errLost)
-	}
-	c.flush()
-	c.flush()
-	text := buf.String()
-	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "count=2 ") || !strings.Contains(text, "count=198 ") {
-		t.Errorf("log:\n%s", text)
-	}
-}
-
 // Sound and packets of video that cannot be decoded go on while pictures stop
 // coming: the watch is on pictures, so the camera is redialled.
 func TestPicturesVanish(t *testing.T) {

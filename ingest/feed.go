@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/coalesce"
 )
 
 const (
@@ -36,7 +37,7 @@ type feed struct {
 
 	current   unit // the access unit being decoded
 	sent      map[int64]unit
-	bad       coalescer
+	bad       coalesce.Log
 	frames    int
 	pace      pace
 	decoding  decoding  // as it was last told
@@ -55,7 +56,7 @@ func newFeed(s *Source, c *connection, sink func(*Frame), onFirst func()) (*feed
 	f := &feed{
 		src: s, sink: sink, onFirst: onFirst, ended: c.ended, recv: c.recv, dec: dec,
 		sent: make(map[int64]unit),
-		bad:  coalescer{log: s.log, msg: "access units gave no frame"},
+		bad:  coalesce.Log{Write: s.log.Warn, Message: "access units gave no frame"},
 	}
 	f.tellDecoder()
 	return f, nil
@@ -97,7 +98,7 @@ func (f *feed) close() {
 	f.tell(nil)
 	f.networkAt = time.Time{}
 	f.tellNetwork()
-	f.bad.flush()
+	f.bad.Flush()
 	f.dec.Close()
 }
 
@@ -208,11 +209,11 @@ func (f *feed) tell(err error) {
 		f.src.cfg.Observer.Missed(why, n)
 		switch why {
 		case MissLost:
-			f.bad.add(n, errLost)
+			f.bad.Add(n, errLost)
 		case MissUndecodable:
-			f.bad.add(n, err)
+			f.bad.Add(n, err)
 		case MissOverflow:
-			f.bad.add(n, errOverflow)
+			f.bad.Add(n, errOverflow)
 		case MissDisposable, MissNoKey: // nothing is wrong
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/coalesce"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -74,8 +75,8 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 	defer r.close()
 	before := s.seq
 	var why error // the newest frame was skipped
-	bad := coalescer{log: s.log, msg: "frame skipped"}
-	defer bad.flush()
+	bad := coalesce.Log{Write: s.log.Warn, Message: "frame skipped"}
+	defer bad.Flush()
 	for ctx.Err() == nil {
 		f, err := r.next(ctx, s)
 		switch {
@@ -87,7 +88,7 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 		case errors.Is(err, codec.ErrUndecodable):
 			s.cfg.Observer.Missed(MissUndecodable, 1)
-			bad.add(1, err)
+			bad.Add(1, err)
 			why = err
 			continue
 		case err != nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/coalesce"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/objects/marking"
@@ -99,7 +100,7 @@ type Camera struct {
 	marker   *marking.Marker // used in the turn only
 	previews chan struct{}
 
-	lookFaults lookFaults
+	lookFaults coalesce.Log
 
 	// Used in the turn only: what the tracker knew besides the pictures, lately, nil for nothing; and how many
 	// stages in a row have failed soon after they learnt the objects again.
@@ -176,7 +177,7 @@ func New(cfg Config) (*Camera, error) {
 	if err := c.beginMarking(); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
-	c.lookFaults.coalesced = coalesced{log: c.log, message: "not looked for what there is"}
+	c.lookFaults.Write, c.lookFaults.Message = c.log.Warn, "not looked for what there is"
 	if err := c.configure(cfg.Annotation); err != nil {
 		return nil, err
 	}
@@ -255,7 +256,7 @@ func (c *Camera) Run(ctx context.Context) error {
 	c.refuse()
 	c.newest.drop()
 	close(stop)
-	c.lookFaults.flush()
+	c.lookFaults.Flush()
 	c.events.close()
 	helpers.Wait()
 	return nil
@@ -322,8 +323,8 @@ func (c *Camera) report(err error, wait time.Duration) {
 func (c *Camera) tellStatus(stop <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	faults := coalesced{log: c.log, message: "status not published"}
-	defer faults.flush()
+	faults := coalesce.Log{Write: c.log.Warn, Message: "status not published"}
+	defer faults.Flush()
 	for ended := false; !ended; {
 		select {
 		case <-stop:
@@ -337,7 +338,7 @@ func (c *Camera) tellStatus(stop <-chan struct{}) {
 		}
 		if err := c.cfg.Publisher.PublishStatus(st); err != nil {
 			c.publishFailed()
-			faults.add(st.Time.AsTime(), err)
+			faults.Add(1, err)
 		}
 		c.cfg.Viewer.Status(st)
 	}

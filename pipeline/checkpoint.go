@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segd/segd/internal/coalesce"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/keeper"
@@ -72,12 +73,12 @@ func (c *Camera) capture(s *stages, whole bool) {
 
 // keep keeps captures until there are none any more.
 func (c *Camera) keep(ctx context.Context) {
-	faults := coalesced{log: c.log, message: "checkpoint not kept: a restart would not find the camera's objects where they are"}
-	defer faults.flush()
+	faults := coalesce.Log{Write: c.log.Warn, Message: "checkpoint not kept: a restart would not find the camera's objects where they are"}
+	defer faults.Flush()
 	c.keeper.Run(ctx, func(bytes int, took time.Duration, err error) {
 		c.cfg.Meter.Checkpoint(bytes, took, err)
 		if err != nil {
-			faults.add(time.Now(), err)
+			faults.Add(1, err)
 		}
 	})
 }

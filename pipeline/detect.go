@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -157,15 +156,7 @@ func (s *stages) look(it *item, due bool) {
 // lookFailed counts a look that came to nothing.
 func (c *Camera) lookFailed(err error) {
 	c.cfg.Meter.LookFailed()
-	c.lookFaults.mu.Lock()
-	defer c.lookFaults.mu.Unlock()
-	c.lookFaults.add(time.Now(), err)
-}
-
-// lookFaults logs the looks that came to nothing, of any goroutine.
-type lookFaults struct {
-	mu sync.Mutex
-	coalesced
+	c.lookFaults.Add(1, err)
 }
 
 // sift makes sense of what a detector says that it found: it may be anybody's.

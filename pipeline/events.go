@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -153,31 +152,5 @@ func (c *Camera) publishEvent(ev *segdv1.Event) {
 	if err := c.cfg.Publisher.PublishEvent(ev); err != nil {
 		c.publishFailed()
 		c.log.Warn("event not published", keyEvent, ev.Kind.String(), keyError, err)
-	}
-}
-
-// coalesced logs a fault that may repeat with every frame at most once a second,
-// with the count. It is for one goroutine.
-type coalesced struct {
-	log     *slog.Logger
-	message string
-	last    time.Time
-	count   int
-	err     error
-}
-
-func (f *coalesced) add(now time.Time, err error) {
-	f.count++
-	f.err = err
-	if now.Sub(f.last) >= time.Second {
-		f.last = now
-		f.flush()
-	}
-}
-
-func (f *coalesced) flush() {
-	if f.count > 0 {
-		f.log.Warn(f.message, keyError, f.err, keyCount, f.count)
-		f.count = 0
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/coalesce"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/objects/privacy/hider"
@@ -213,8 +214,8 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 	if stage+1 < Stages {
 		defer func() { s.boxes[stage+1].Close() }()
 	}
-	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
-	defer faults.flush()
+	faults := coalesce.Log{Write: s.c.log.With(keyStage, stage.String()).Warn, Message: "frame failed"}
+	defer faults.Flush()
 	<-s.ready
 	failures := 0
 	core := false // left of the frame before
@@ -250,7 +251,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 			s.fail(stage, err)
 			return
 		}
-		faults.add(time.Now(), err)
+		faults.Add(1, err)
 	}
 }
 

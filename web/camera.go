@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,15 +9,13 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/coalesce"
 	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/web/internal/thumbnail"
 )
 
 // wire writes every field, so that the page need not know defaults.
 var wire = protojson.MarshalOptions{EmitUnpopulated: true}
-
-// faultEvery is how often a camera's repeating fault is logged.
-const faultEvery = time.Second
 
 // packet is one encoded frame, shared by all viewers and never changed.
 type packet struct {
@@ -29,7 +26,7 @@ type packet struct {
 // camera is what the server knows of one camera, and who watches it.
 type camera struct {
 	name     string
-	log      *slog.Logger
+	faults   coalesce.Log
 	gone     chan struct{}  // closed when the camera is removed
 	watching atomic.Int32   // len(viewers), readable without mu
 	skipped  *atomic.Uint64 // frames that viewers were too slow for, of all cameras
@@ -41,14 +38,13 @@ type camera struct {
 	viewers       map[*viewer]struct{}
 	status        []byte // newest Status as JSON; nil before the first
 	width, height int
-	faults        int // since the last one logged
-	faultLogged   time.Time
 }
 
 func newCamera(name string, cfg Config, skipped *atomic.Uint64) *camera {
 	return &camera{
 		skipped: skipped,
-		name:    name, log: cfg.Logger.With("camera", name), gone: make(chan struct{}),
+		name:    name, gone: make(chan struct{}),
+		faults:   coalesce.Log{Write: cfg.Logger.With("camera", name).Error, Message: "frame or status not shown"},
 		encoders: encoders{quality: cfg.JPEGQuality}, viewers: make(map[*viewer]struct{}),
 	}
 }
@@ -68,14 +64,14 @@ func (c *camera) publish(mf *segdv1.MaskFrame, p *privacy.Picture) {
 	}
 	header, err := wire.Marshal(mf)
 	if err != nil {
-		c.fault(fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err))
+		c.faults.Add(1, fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err))
 		return
 	}
 	for as, viewers := range waiting {
 		var picture []byte
 		if as.width != 0 {
 			if picture, err = c.encoders.encode(p.BGR(as.plain), width, height, as.width); err != nil {
-				c.fault(err)
+				c.faults.Add(1, err)
 				return
 			}
 		}
@@ -123,7 +119,7 @@ func (c *camera) due(now time.Time, width int, p *privacy.Picture) map[shown][]*
 func (c *camera) setStatus(st *segdv1.Status) []byte {
 	status, err := wire.Marshal(st)
 	if err != nil {
-		c.fault(fmt.Errorf("web: encoding status: %w", err))
+		c.faults.Add(1, fmt.Errorf("web: encoding status: %w", err))
 		return nil
 	}
 	c.mu.Lock()
@@ -141,21 +137,6 @@ func (c *camera) tellEvent(ev []byte) {
 	defer c.mu.Unlock()
 	for v := range c.viewers {
 		v.event(ev)
-	}
-}
-
-// fault logs err, or counts it when one was logged less than faultEvery ago.
-func (c *camera) fault(err error) {
-	c.mu.Lock()
-	c.faults++
-	n := c.faults
-	due := time.Since(c.faultLogged) >= faultEvery
-	if due {
-		c.faults, c.faultLogged = 0, time.Now()
-	}
-	c.mu.Unlock()
-	if due {
-		c.log.Error("frame or status not shown", "error", err, "count", n)
 	}
 }
 

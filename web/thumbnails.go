@@ -24,7 +24,7 @@ func (s *Server) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint3
 	if c.thumbnails.Get(name) == nil { // the object may have several events in one frame
 		picture, err := thumbnail.Make(m, p.BGR(false), object, s.cfg.JPEGQuality)
 		if err != nil {
-			c.fault(err)
+			c.faults.Add(1, err)
 			return "", 0, 0
 		}
 		made, removed = 1, c.thumbnails.Add(name, picture)
