@@ -1,6 +1,10 @@
 package api
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"net/http"
+)
 
 // What the errors of a camera's commands wrap. Those of annotations are package annotation's.
 var (
@@ -23,10 +27,24 @@ type Refusal struct {
 	Status int    // as HTTP has them, 400 to 599
 	Detail string
 	Fields []Field
+	Retry  int // seconds after which to ask again; 0: that is not known
 }
 
 func (r *Refusal) Error() string { return r.Detail }
 
-// Code is Status, for callers that know the meaning of HTTP's codes but not this
-// package.
-func (r *Refusal) Code() int { return r.Status }
+// Status is what errors that wrap Is answer with.
+type Status struct {
+	Is   error
+	Code int // as HTTP has them
+}
+
+// StatusOf is the status that a command's error answers with: the first of its own that it wraps, that of a context that ended,
+// or otherwise.
+func StatusOf(err error, otherwise int, own ...Status) int {
+	for _, s := range append(own, Status{context.DeadlineExceeded, http.StatusGatewayTimeout}, Status{context.Canceled, http.StatusServiceUnavailable}) {
+		if errors.Is(err, s.Is) {
+			return s.Code
+		}
+	}
+	return otherwise
+}

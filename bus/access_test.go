@@ -398,7 +398,7 @@ func TestPermissions(t *testing.T) {
 			External: External{URL: "nats://segd:segd@" + host}, Site: "home", Logger: logTo(lines),
 			Events: Retention{MaxAge: age}, Masks: Retention{MaxAge: age},
 		})
-		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted})
+		err := b.Serve(granting("demo"))
 		if err := errors.Join(err, b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
 			t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ func TestPublishErrors(t *testing.T) {
 	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
-	if err := b.Serve(Commands{Annotate: granted}); !errors.Is(err, ErrClosed) {
+	if err := b.Serve(granting()); !errors.Is(err, ErrClosed) {
 		t.Errorf("Serve after Close: %v, want ErrClosed", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestExternalServerComesLater(t *testing.T) {
 	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("before the server: %v, want ErrNotConnected", err)
 	}
-	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted}); err != nil {
+	if err := b.Serve(granting("demo")); err != nil {
 		t.Fatal(err)
 	}
 	natsServer(t, server.Options{Port: port, JetStream: true})
@@ -398,7 +398,7 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted})
+	err = b.Serve(granting("demo"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,6 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-func serving(cameras ...string) Commands { return Commands{Cameras: cameras, Annotate: granted} }
-
 // A second segd with a camera of the first's is refused, and told whose it is; one with
 // other cameras, or at another site, or that says it is meant, is not.
 func TestSecondSegd(t *testing.T) {
@@ -27,7 +25,7 @@ func TestSecondSegd(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	first := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", first.Connected)
-	if err := first.Serve(serving("gate", "yard")); err != nil {
+	if err := first.Serve(granting("gate", "yard")); err != nil {
 		t.Fatal(err)
 	}
 	host, err := os.Hostname()
@@ -48,7 +46,7 @@ func TestSecondSegd(t *testing.T) {
 		tt.cfg.URL = urlOf(port)
 		second := open(t, tt.cfg)
 		eventually(t, "a connection", second.Connected)
-		err := second.Serve(serving(tt.cameras...))
+		err := second.Serve(granting(tt.cameras...))
 		if (err != nil) != (tt.want != nil) || (err != nil && !errors.Is(err, ErrTaken)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -69,16 +67,16 @@ func TestSecondSegd(t *testing.T) {
 		t.Errorf("%d duplicates", n)
 	}
 	// Its own cameras are no others', and those it gives up are free.
-	if err := first.Serve(serving("gate")); err != nil {
+	if err := first.Serve(granting("gate")); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	second := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", second.Connected)
-	if err := second.Serve(serving("yard")); err != nil {
+	if err := second.Serve(granting("yard")); err != nil {
 		t.Errorf("a camera that was given up: %v", err)
 	}
 	closeNow(t, first)
-	if err := second.Serve(serving("yard", "gate")); err != nil {
+	if err := second.Serve(granting("yard", "gate")); err != nil {
 		t.Errorf("those of one that has ended: %v", err)
 	}
 }
@@ -99,7 +97,7 @@ func TestSimultaneousStart(t *testing.T) {
 		for i, b := range all {
 			starting.Go(func() {
 				time.Sleep(time.Duration(i*round) * claimTime / 8) // at once, or while the first still asks
-				errs[i] = b.Serve(serving("gate"))
+				errs[i] = b.Serve(granting("gate"))
 			})
 		}
 		starting.Wait()
@@ -128,7 +126,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	lines := make(chan string, 1000)
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Logger: logTo(lines)})
 	eventually(t, "a connection", b.Connected)
-	if err := b.Serve(serving("gate")); err != nil {
+	if err := b.Serve(granting("gate")); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -138,7 +136,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	if n := b.Stats().Duplicates; n != 0 {
 		t.Errorf("%d duplicates after reconnecting", n)
 	}
-	if err := b.Serve(serving("gate")); err != nil {
+	if err := b.Serve(granting("gate")); err != nil {
 		t.Error(err)
 	}
 
@@ -152,14 +150,14 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	defer func() { _ = dead.Close() }() // it cannot say what it has
 	eventually(t, "a connection", dead.Connected)
 	closeNow(t, b)
-	if err := dead.Serve(serving("gate")); err != nil {
+	if err := dead.Serve(granting("gate")); err != nil {
 		t.Fatal(err)
 	}
 	cut()
 	start := time.Now()
 	again := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", again.Connected)
-	if err := again.Serve(serving("gate")); err != nil {
+	if err := again.Serve(granting("gate")); err != nil {
 		t.Errorf("after a kill: %v", err)
 	}
 	t.Logf("taken over after %v", time.Since(start))
@@ -184,7 +182,7 @@ func TestDuplicatesMeet(t *testing.T) {
 		lines[i] = make(chan string, 10000)
 		both[i] = open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Logger: logTo(lines[i])})
 		eventually(t, "a connection", both[i].Connected)
-		if err := both[i].Serve(serving("gate")); err != nil {
+		if err := both[i].Serve(granting("gate")); err != nil {
 			t.Fatal(err) // there is no way from the one to the other yet
 		}
 	}
@@ -259,7 +257,7 @@ func TestStrangeClaims(t *testing.T) {
 		t.Skip("takes 3 s: waits for what must not come")
 	}
 	b := open(t, Config{Site: "here"})
-	if err := b.Serve(serving("gate")); err != nil {
+	if err := b.Serve(granting("gate")); err != nil {
 		t.Fatal(err)
 	}
 	nc := connect(t, b.URL())
@@ -295,7 +293,7 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Duplicates: true})
 	eventually(t, "a connection", b.Connected)
-	if err := b.Serve(serving("gate", "yard")); err != nil {
+	if err := b.Serve(granting("gate", "yard")); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 )
@@ -45,24 +47,27 @@ type (
 	}
 )
 
-// endpoints are those of the commands there are.
+// endpoints are those of a camera.
 func (s *service) endpoints() []endpoint {
-	all := []endpoint{{KindAnnotate, limit.CostLarge, limit.MaxAnnotation, s.annotate}}
-	for _, e := range []struct {
-		there bool
-		endpoint
-	}{
-		{s.commands.Clear != nil, endpoint{KindClear, limit.CostWork, limit.MaxBody, s.clear}},
-		{s.commands.Rename != nil, endpoint{KindRename, limit.CostWork, limit.MaxBody, s.rename}},
-		{s.commands.Objects != nil, endpoint{KindObjects, limit.CostRead, limit.MaxBody, s.objects}},
-		{s.commands.Snapshot != nil, endpoint{KindSnapshot, limit.CostWork, limit.MaxBody, s.snapshot}},
-		{s.commands.State != nil, endpoint{KindState, limit.CostRead, limit.MaxBody, s.state}},
-	} {
-		if e.there {
-			all = append(all, e.endpoint)
-		}
+	return []endpoint{
+		{KindAnnotate, limit.CostLarge, limit.MaxAnnotation, s.asking(s.annotate)},
+		{KindClear, limit.CostWork, limit.MaxBody, s.asking(s.clear)},
+		{KindRename, limit.CostWork, limit.MaxBody, s.asking(s.rename)},
+		{KindObjects, limit.CostRead, limit.MaxBody, s.objects},
+		{KindSnapshot, limit.CostWork, limit.MaxBody, s.snapshot},
+		{KindState, limit.CostRead, limit.MaxBody, s.asking(s.state)},
 	}
-	return all
+}
+
+// asking finds the camera to ask something of it.
+func (s *service) asking(do func(ctx context.Context, c Camera, req micro.Request) (answer, error)) command {
+	return func(ctx context.Context, camera string, req micro.Request) (answer, error) {
+		c, err := s.commands.Camera(camera)
+		if err != nil {
+			return answer{}, err
+		}
+		return do(ctx, c, req)
+	}
 }
 
 // siteEndpoints are those of the commands there are that are for no camera that takes commands.
@@ -129,11 +134,11 @@ func (s *service) moveCamera(ctx context.Context, _ string, req micro.Request) (
 	return done, s.commands.Fleet.MoveCamera(ctx, r.Camera, r.Box)
 }
 
-func (s *service) annotate(ctx context.Context, camera string, req micro.Request) (answer, error) {
+func (s *service) annotate(ctx context.Context, c Camera, req micro.Request) (answer, error) {
 	if err := checkAnnotation(req.Headers().Get(headerContentType), req.Data()); err != nil {
-		return answer{}, &codedError{codeUnsupported, err}
+		return answer{}, &api.Refusal{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
 	}
-	annotated, err := s.commands.Annotate(ctx, camera, req.Data())
+	annotated, err := c.Annotate(ctx, req.Data())
 	if err != nil {
 		return answer{}, err
 	}
@@ -158,7 +163,7 @@ func (s *service) annotate(ctx context.Context, camera string, req micro.Request
 	return a, err
 }
 
-func (s *service) clear(ctx context.Context, camera string, req micro.Request) (answer, error) {
+func (s *service) clear(ctx context.Context, c Camera, req micro.Request) (answer, error) {
 	var r clearRequest
 	if err := parseRequest(req.Data(), &r); err != nil {
 		return answer{}, err
@@ -172,10 +177,10 @@ func (s *service) clear(ctx context.Context, camera string, req micro.Request) (
 	case len(req.Data()) > 0: // {} is more likely a mistake than a wish
 		return answer{}, errors.New(`id: missing; want {"id": 1}, or an empty payload to remove all`)
 	}
-	return done, s.commands.Clear(ctx, camera, id)
+	return done, c.Clear(ctx, id)
 }
 
-func (s *service) rename(ctx context.Context, camera string, req micro.Request) (answer, error) {
+func (s *service) rename(ctx context.Context, c Camera, req micro.Request) (answer, error) {
 	var r renameRequest
 	if err := parseRequest(req.Data(), &r); err != nil {
 		return answer{}, err
@@ -183,49 +188,41 @@ func (s *service) rename(ctx context.Context, camera string, req micro.Request) 
 	if r.ID == 0 || r.Label == "" && !r.Kept {
 		return answer{}, errors.New(`id or label: missing; want such as {"id": 1, "label": "door"}, or {"id": 256, "kept": true}`)
 	}
-	if r.Kept && s.commands.Keep == nil {
-		return answer{}, errors.New(`kept: objects are not kept here; want a label`)
-	}
 	var o *segdv1.Object
 	var err error
 	if r.Label != "" {
-		if o, err = s.commands.Rename(ctx, camera, r.ID, r.Label); err != nil {
+		if o, err = c.Rename(ctx, r.ID, r.Label); err != nil {
 			return answer{}, err
 		}
 	}
 	if r.Kept {
-		if o, err = s.commands.Keep(ctx, camera, r.ID); err != nil {
+		if o, err = c.Keep(ctx, r.ID); err != nil {
 			return answer{}, err
 		}
 	}
 	return s.message(req, withoutCounts([]*segdv1.Object{o})[0])
 }
 
-func (s *service) objects(ctx context.Context, camera string, req micro.Request) (answer, error) {
-	list, err := s.commands.Objects(ctx, camera)
+func (s *service) objects(_ context.Context, camera string, req micro.Request) (answer, error) {
+	c, err := s.commands.Camera(camera)
 	if err != nil {
 		return answer{}, err
 	}
-	return s.message(req, &segdv1.ObjectList{
-		Site: list.GetSite(), Camera: list.GetCamera(), Sequence: list.GetSequence(), Objects: withoutCounts(list.GetObjects()),
-	})
+	seq, objects := c.Objects()
+	return s.message(req, &segdv1.ObjectList{Site: s.cfg.Site, Camera: camera, Sequence: seq, Objects: withoutCounts(objects)})
 }
 
-func (s *service) snapshot(ctx context.Context, camera string, req micro.Request) (answer, error) {
+func (s *service) snapshot(_ context.Context, camera string, req micro.Request) (answer, error) {
 	var r snapshotRequest
 	if err := parseRequest(req.Data(), &r); err != nil {
 		return answer{}, err
 	}
-	picture, err := s.commands.Snapshot(ctx, camera, r.Overlay)
+	picture, err := s.commands.Snapshot(camera, r.Overlay)
 	return answer{contentType: TypeJPEG, data: picture}, err
 }
 
-func (s *service) state(ctx context.Context, camera string, req micro.Request) (answer, error) {
-	st, err := s.commands.State(ctx, camera)
-	if err != nil {
-		return answer{}, err
-	}
-	return s.message(req, st)
+func (s *service) state(_ context.Context, c Camera, req micro.Request) (answer, error) {
+	return s.message(req, c.State())
 }
 
 func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {

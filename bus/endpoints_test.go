@@ -16,14 +16,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 )
-
-// coded is an error with a code of its own.
-type coded struct{ code int }
-
-func (c coded) Error() string { return fmt.Sprintf("it is %d", c.code) }
-func (c coded) Code() int     { return c.code }
 
 var dog = &segdv1.Object{
 	Id: 2, Label: "dog", State: segdv1.State_STATE_VISIBLE, Box: &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4},
@@ -61,16 +56,15 @@ func serveAll(t *testing.T, b *Bus) *notes {
 		}
 		calls.add(fmt.Sprintf(format, args...))
 	}
-	err := b.Serve(Commands{
-		Cameras: []string{"demo"},
+	all := verbs{
 		Annotate: func(ctx context.Context, _ string, _ []byte) (*segdv1.Annotated, error) {
 			note(ctx, "annotate")
-			return nil, coded{409}
+			return nil, &api.Refusal{Status: 409, Detail: "it is 409"}
 		},
 		Clear: func(ctx context.Context, camera string, id uint32) error {
 			note(ctx, "clear %s %d", camera, id)
 			if id == 7 {
-				return fmt.Errorf("wrapped: %w", coded{404})
+				return fmt.Errorf("wrapped: %w", &api.Refusal{Status: 404, Detail: "it is 404"})
 			}
 			return nil
 		},
@@ -86,20 +80,20 @@ func serveAll(t *testing.T, b *Bus) *notes {
 			o.Id, o.Class, o.Automatic = id, "dog", true // to see that they are sent
 			return o, nil
 		},
-		Objects: func(ctx context.Context, camera string) (*segdv1.ObjectList, error) {
-			note(ctx, "objects %s", camera)
-			return &segdv1.ObjectList{Site: "here", Camera: camera, Sequence: 41, Objects: []*segdv1.Object{dog}}, nil
+		Objects: func(camera string) (uint64, []*segdv1.Object) {
+			calls.add("objects " + camera)
+			return 41, []*segdv1.Object{dog}
 		},
-		Snapshot: func(ctx context.Context, camera string, overlay bool) ([]byte, error) {
-			note(ctx, "snapshot %s %v", camera, overlay)
-			return []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
+		State: func(camera string) *segdv1.Status {
+			calls.add("state " + camera)
+			return &segdv1.Status{Site: "here", Camera: camera, Up: true, FpsIn: 25}
 		},
-		State: func(ctx context.Context, camera string) (*segdv1.Status, error) {
-			note(ctx, "state %s", camera)
-			return &segdv1.Status{Site: "here", Camera: camera, Up: true, FpsIn: 25}, nil
-		},
-	})
-	if err != nil {
+	}.of("demo")
+	all.Snapshot = func(camera string, overlay bool) ([]byte, error) {
+		calls.add(fmt.Sprintf("snapshot %s %v", camera, overlay))
+		return []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
+	}
+	if err := b.Serve(all); err != nil {
 		t.Fatal(err)
 	}
 	return calls

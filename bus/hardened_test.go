@@ -19,18 +19,15 @@ func TestCommandPanics(t *testing.T) {
 	lines := make(chan string, 1000)
 	var panics atomic.Int32
 	b := open(t, Config{Site: "here", Logger: logTo(lines), Panicked: func() { panics.Add(1) }})
-	err := b.Serve(Commands{
-		Cameras: []string{"demo"}, Annotate: granted,
+	err := b.Serve(verbs{
 		Clear: func(context.Context, string, uint32) error { panic("no such row") },
-		Objects: func(context.Context, string) (*segdv1.ObjectList, error) {
+		Objects: func(string) (uint64, []*segdv1.Object) {
 			var none map[string]int
 			none["a"] = 1 // the runtime's own panic
-			return nil, nil
+			return 0, nil
 		},
-		State: func(context.Context, string) (*segdv1.Status, error) {
-			return &segdv1.Status{Site: "here", Camera: "demo"}, nil
-		},
-	})
+		State: func(string) *segdv1.Status { return &segdv1.Status{Site: "here", Camera: "demo"} },
+	}.of("demo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +74,13 @@ func TestRequestLimits(t *testing.T) {
 	}})
 	eventually(t, "a connection", b.Connected)
 	var taken atomic.Int32
-	err := b.Serve(Commands{
-		Cameras: []string{"demo", "yard"},
+	err := b.Serve(verbs{
 		Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
 			taken.Add(1)
 			return new(segdv1.Annotated), nil
 		},
 		Clear: func(context.Context, string, uint32) error { taken.Add(1); return nil },
-	})
+	}.of("demo", "yard"))
 	if err != nil {
 		t.Fatal(err)
 	}

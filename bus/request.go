@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -207,7 +208,7 @@ func (t Target) request(ctx context.Context, kind Kind, payload []byte) (*nats.M
 		reason = reply.Header.Get(micro.ErrorHeader)
 	}
 	is := ErrRejected
-	if code == strconv.Itoa(codeUnknown) && kind != KindClear && kind != KindRename { // those can miss an object too
+	if code == strconv.Itoa(http.StatusNotFound) && kind != KindClear && kind != KindRename { // those can miss an object too
 		is = ErrUnknownCamera
 	}
 	if site {

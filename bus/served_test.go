@@ -61,7 +61,7 @@ func TestUnserved(t *testing.T) {
 	for site, cameras := range map[string][]string{"here": {"yard", "gate"}, "there": {"gate"}} {
 		b := open(t, Config{External: External{URL: url}, Site: site})
 		eventually(t, "a connection", b.Connected)
-		if err := b.Serve(Commands{Cameras: cameras, Annotate: granted}); err != nil {
+		if err := b.Serve(granting(cameras...)); err != nil {
 			t.Fatal(err)
 		}
 		publishStatuses(t, b, cameras)

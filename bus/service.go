@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 )
@@ -24,16 +25,7 @@ import (
 // ServiceName is the micro service's name, as "nats micro ls" shows it.
 const ServiceName = "segd"
 
-// Codes of the error replies, as HTTP has them.
 const (
-	codeBadRequest     = 400
-	codeUnknown        = 404
-	codeTooLarge       = 413
-	codeUnsupported    = 415
-	codeTooOften       = 429
-	codePanicked       = 500
-	codeShutDown       = 503
-	codeTimeout        = 504
 	maxHeader          = 256  // bytes of a reply's header, but for its warnings
 	maxWarnings        = 16   // in a reply's header; its message has all of them
 	maxDescription     = 1000 // bytes of an error in a header; the body has all of it
@@ -59,55 +51,49 @@ const (
 	NoRequest Refusal = "no_request" // a stored message, or its answer would pass for one of ours; not answered
 )
 
-var errPanicked = errors.New("segd failed at this request; its log says more")
+var errPanicked = &api.Refusal{Status: http.StatusInternalServerError, Detail: "segd failed at this request; its log says more"}
 
-var errStopping = errors.New("segd is shutting down or reloading")
+var errStopping = &api.Refusal{Status: http.StatusServiceUnavailable, Detail: "segd is shutting down or reloading"}
 
-// Commands are what Serve answers. A command's error is the reply; one with a method
-// Code() int replies that code, which has HTTP's meaning, and any other 400; a panic is
-// logged and replied to with 500. Requests have the limits of package limit, each camera
-// an allowance of its own. Contexts end after 10 s or with the Bus. Requests of one kind
-// for one camera come one after another, others at the same time.
+// Commands are what Serve answers. A command's error is the reply; an *api.Refusal replies its status, a context that
+// ended 504 or 503, and any other 400; a panic is logged and replied to with 500. Requests have the limits of package limit,
+// each camera an allowance of its own. Contexts end after 10 s or with the Bus. Requests of one kind for one camera come
+// one after another, others at the same time.
 type Commands struct {
 	// Cameras are the names of the cameras that take commands, until Bus.Cameras names others.
 	Cameras []string
-
-	// Annotate uses an annotation for a camera: JSON or, when it begins with
-	// PNG's signature, a mask as PNG. payload is Annotate's to keep. What it returns is
-	// not changed; the counts of its objects are not sent.
-	Annotate func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error)
+	// Camera is that of a name.
+	Camera func(name string) (Camera, error)
+	// Refuse gives an error of a camera the status that it answers with, and leaves others as they are.
+	Refuse func(error) error
+	// Snapshot returns a camera's newest picture as JPEG, with the masks drawn on or not.
+	Snapshot func(camera string, overlay bool) ([]byte, error)
 
 	// The others may be nil: they have no endpoints then.
 
-	// Clear removes an object; all of them when id is 0.
-	Clear func(ctx context.Context, camera string, id uint32) error
-	// Rename gives an object another label and returns it.
-	Rename func(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
-	// Keep makes an object that was marked automatically people's and returns it; it goes with Rename.
-	Keep func(ctx context.Context, camera string, id uint32) (*segdv1.Object, error)
-	// Objects lists the objects of the newest frame; their counts are not sent.
-	Objects func(ctx context.Context, camera string) (*segdv1.ObjectList, error)
-	// Snapshot returns the newest picture as JPEG, with the masks drawn on or not.
-	Snapshot func(ctx context.Context, camera string, overlay bool) ([]byte, error)
-	// State tells how the camera does.
-	State func(ctx context.Context, camera string) (*segdv1.Status, error)
 	// Reload has segd read its configuration again, and returns as JSON what that came to.
 	Reload func(ctx context.Context) ([]byte, error)
 	// Manage adds, changes, removes and lists cameras.
 	Manage Manager
 	// Fleet is that which segd is a box of.
-	Fleet Fleet
+	Fleet api.Fleet
 }
 
-// Fleet is several segd that share cameras. Any of them answers.
-type Fleet interface {
-	// ShowFleet returns as JSON what is known of the boxes and their cameras.
-	ShowFleet(ctx context.Context) ([]byte, error)
-	// OrderBox has a box take no more cameras ("cordon"), give away those it has, too ("drain"), or
-	// take cameras again ("uncordon").
-	OrderBox(ctx context.Context, box, order string) error
-	// MoveCamera has a camera run by that box, and returns once it is.
-	MoveCamera(ctx context.Context, camera, box string) error
+// Camera is what a camera is asked. What is returned is not changed; the counts of objects are not sent.
+type Camera interface {
+	// Annotate uses an annotation: JSON or, when it begins with PNG's signature, a mask as PNG. payload is Annotate's
+	// to keep.
+	Annotate(ctx context.Context, payload []byte) (*segdv1.Annotated, error)
+	// Clear removes an object; all of them when id is 0.
+	Clear(ctx context.Context, id uint32) error
+	// Rename gives an object another label and returns it.
+	Rename(ctx context.Context, id uint32, label string) (*segdv1.Object, error)
+	// Keep makes an object that was marked automatically people's and returns it.
+	Keep(ctx context.Context, id uint32) (*segdv1.Object, error)
+	// Objects lists the objects of the newest frame, whose number is seq.
+	Objects() (seq uint64, objects []*segdv1.Object)
+	// State tells how the camera does.
+	State() *segdv1.Status
 }
 
 // Manager adds, changes and removes cameras while segd runs. What it is sent and returns is JSON, as the
@@ -127,8 +113,8 @@ type Manager interface {
 // command of each camera and those of the site, until Close or the next Serve, which takes its place.
 // A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
-	if c.Annotate == nil {
-		return errors.New("bus: serve: no Annotate")
+	if c.Camera == nil {
+		return errors.New("bus: serve: no Camera")
 	}
 	if err := checkCameras(c.Cameras); err != nil {
 		return err
@@ -393,7 +379,7 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 		return nil // no client waits where an answer would go
 	}
 	if !s.take() {
-		return fail(req, &codedError{codeShutDown, errStopping})
+		return fail(req, errStopping)
 	}
 	defer s.inHand.Done()
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
@@ -420,24 +406,32 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 func (s *service) carryOut(ctx context.Context, camera string, req micro.Request, e endpoint) (a answer, err error) {
 	if n := len(req.Data()); n > e.most {
 		s.cfg.Refused(TooLarge)
-		return a, &codedError{codeTooLarge, fmt.Errorf("the request has %d bytes, more than the %s accepted", n, limit.Text(int64(e.most)))}
+		return a, tooMuch("the request has %d bytes, more than the %s accepted", n, limit.Text(int64(e.most)))
 	}
 	if wait, ok := s.limits.Spend(camera, e.cost); !ok {
 		s.cfg.Refused(TooOften)
-		return a, &tooOftenError{camera, wait}
+		of := ""
+		if camera != "" {
+			of = " to camera " + camera
+		}
+		return a, &api.Refusal{Status: http.StatusTooManyRequests, Detail: fmt.Sprintf("too many requests%s; try again in %d s", of, wait), Retry: wait}
 	}
 	// The goroutine is nats.go's, where a panic would end the process.
 	defer func() {
 		if v := recover(); v != nil {
 			s.cfg.Panicked()
 			s.cfg.Logger.Error("a command panicked", "subject", req.Subject(), "panic", v, "stack", string(debug.Stack()))
-			err = &codedError{codePanicked, errPanicked}
+			err = errPanicked
 		}
 	}()
-	if a, err = e.do(ctx, camera, req); err == nil {
-		err = s.fits(a)
+	if a, err = e.do(ctx, camera, req); err != nil {
+		return a, s.commands.Refuse(err)
 	}
-	return a, err
+	return a, s.fits(a)
+}
+
+func tooMuch(format string, args ...any) error {
+	return &api.Refusal{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf(format, args...)}
 }
 
 // fits refuses a reply that the server does not take.
@@ -447,57 +441,20 @@ func (s *service) fits(a answer) error {
 		header += len(headerWarning) + len(w) + 4 // a colon, a blank and the line's end
 	}
 	if limit := s.conn.MaxPayload(); int64(len(a.data)+header) > limit {
-		return &codedError{codeTooLarge, fmt.Errorf("the reply has %d bytes, the NATS server takes %d", len(a.data), limit)}
+		return tooMuch("the reply has %d bytes, the NATS server takes %d", len(a.data), limit)
 	}
 	return nil
 }
 
 func fail(req micro.Request, err error) error {
 	var opts []micro.RespondOpt
-	var often *tooOftenError
-	if errors.As(err, &often) {
-		opts = append(opts, micro.WithHeaders(micro.Headers{headerRetry: {strconv.Itoa(often.wait)}}))
+	code := api.StatusOf(err, http.StatusBadRequest, api.Status{Is: ErrUnknownCamera, Code: http.StatusNotFound})
+	if r := (*api.Refusal)(nil); errors.As(err, &r) {
+		if code = r.Status; r.Retry > 0 {
+			opts = append(opts, micro.WithHeaders(micro.Headers{headerRetry: {strconv.Itoa(r.Retry)}}))
+		}
 	}
-	return req.Error(strconv.Itoa(codeOf(err)), headerText(err.Error()), []byte(err.Error()), opts...)
-}
-
-// tooOftenError refuses a request whose camera was asked too often; wait is in seconds.
-type tooOftenError struct {
-	camera string
-	wait   int
-}
-
-func (e *tooOftenError) Code() int { return codeTooOften }
-func (e *tooOftenError) Error() string {
-	if e.camera == "" {
-		return fmt.Sprintf("too many requests; try again in %d s", e.wait)
-	}
-	return fmt.Sprintf("too many requests to camera %s; try again in %d s", e.camera, e.wait)
-}
-
-// codedError is an error with its reply's code.
-type codedError struct {
-	code int
-	error
-}
-
-func (e *codedError) Code() int     { return e.code }
-func (e *codedError) Unwrap() error { return e.error }
-
-// codeOf is the reply's code for a command's error.
-func codeOf(err error) int {
-	var coded interface{ Code() int }
-	switch {
-	case errors.As(err, &coded):
-		return coded.Code()
-	case errors.Is(err, ErrUnknownCamera):
-		return codeUnknown
-	case errors.Is(err, context.DeadlineExceeded):
-		return codeTimeout
-	case errors.Is(err, context.Canceled):
-		return codeShutDown
-	}
-	return codeBadRequest
+	return req.Error(strconv.Itoa(code), headerText(err.Error()), []byte(err.Error()), opts...)
 }
 
 // checkAnnotation returns an error when the payload is not what its type says,

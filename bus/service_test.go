@@ -30,8 +30,7 @@ func TestAnnotate(t *testing.T) {
 		payload string
 	}
 	calls := make(chan call, 1)
-	err := b.Serve(Commands{
-		Cameras: []string{"yard", "demo"},
+	err := b.Serve(verbs{
 		Annotate: func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error) {
 			if _, ok := ctx.Deadline(); !ok {
 				t.Error("no deadline")
@@ -45,7 +44,7 @@ func TestAnnotate(t *testing.T) {
 			}
 			return &segdv1.Annotated{Site: "here", Camera: camera}, nil
 		},
-	})
+	}.of("yard", "demo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestAnnotate(t *testing.T) {
 func TestAnnotated(t *testing.T) {
 	for _, inJSON := range []bool{false, true} {
 		b := open(t, Config{Site: "here", JSON: inJSON})
-		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(_ context.Context, _ string, payload []byte) (*segdv1.Annotated, error) {
+		err := b.Serve(verbs{Annotate: func(_ context.Context, _ string, payload []byte) (*segdv1.Annotated, error) {
 			warnings, ahead := 2, string(payload) == "ahead"
 			if string(payload) == "many" {
 				warnings = maxWarnings + 3
@@ -145,7 +144,7 @@ func TestAnnotated(t *testing.T) {
 				a.Warnings = append(a.Warnings, &segdv1.Warning{ObjectId: uint32(id + 1), Message: "it has\nno mask"})
 			}
 			return a, nil
-		}})
+		}}.of("demo"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +198,7 @@ func TestServeErrors(t *testing.T) {
 	if err := b.Serve(Commands{Cameras: []string{"demo"}}); err == nil {
 		t.Error("no handler, and no error")
 	}
-	err := b.Serve(Commands{Cameras: []string{"a b"}, Annotate: granted})
+	err := b.Serve(granting("a b"))
 	if !errors.Is(err, ErrName) {
 		t.Errorf("Serve = %v, want ErrName", err)
 	}
@@ -209,9 +208,9 @@ func TestServeAgain(t *testing.T) {
 	b := open(t, Config{})
 	serve := func(answer string, cameras ...string) {
 		t.Helper()
-		err := b.Serve(Commands{Cameras: cameras, Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
+		err := b.Serve(verbs{Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
 			return nil, errors.New(answer)
-		}})
+		}}.of(cameras...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,8 +232,7 @@ func TestServeAgain(t *testing.T) {
 func TestCloseDuringAnnotate(t *testing.T) {
 	b := open(t, Config{})
 	entered := make(chan struct{})
-	err := b.Serve(Commands{
-		Cameras: []string{"slow", "fast"},
+	err := b.Serve(verbs{
 		Annotate: func(ctx context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
 			if camera == "fast" {
 				return &segdv1.Annotated{Site: "home", Camera: camera}, nil
@@ -243,7 +241,7 @@ func TestCloseDuringAnnotate(t *testing.T) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("not done: %w", ctx.Err()) // cancelled by Close, and not out of time
 		},
-	})
+	}.of("slow", "fast"))
 	if err != nil {
 		t.Fatal(err)
 	}

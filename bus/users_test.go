@@ -98,10 +98,7 @@ func TestRoles(t *testing.T) {
 
 func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 	var cleared atomic.Int32
-	err := b.Serve(Commands{
-		Cameras: []string{"demo"}, Annotate: granted,
-		Clear: func(context.Context, string, uint32) error { cleared.Add(1); return nil },
-	})
+	err := b.Serve(verbs{Annotate: granted, Clear: func(context.Context, string, uint32) error { cleared.Add(1); return nil }}.of("demo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -508,15 +505,13 @@ func TestAnswersElsewhere(t *testing.T) {
 
 func testAnswersElsewhere(t *testing.T, b *Bus, as func(Role) string, role, other Role) {
 	var changed atomic.Int32
-	err := b.Serve(Commands{
-		Cameras: []string{"demo"}, Annotate: granted,
-		Clear:  func(context.Context, string, uint32) error { changed.Add(1); return nil },
-		Reload: func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil },
-		Objects: func(context.Context, string) (*segdv1.ObjectList, error) {
-			return &segdv1.ObjectList{Site: "home", Camera: "demo", Sequence: 1}, nil
-		},
-	})
-	if err != nil {
+	all := verbs{
+		Annotate: granted,
+		Clear:    func(context.Context, string, uint32) error { changed.Add(1); return nil },
+		Objects:  func(string) (uint64, []*segdv1.Object) { return 1, nil },
+	}.of("demo")
+	all.Reload = func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil }
+	if err := b.Serve(all); err != nil {
 		t.Fatal(err)
 	}
 	kept := []byte("a camera")
@@ -604,12 +599,9 @@ func TestNoRequests(t *testing.T) {
 			refused.Add(1)
 		}
 	}})
-	err := b.Serve(Commands{
-		Cameras: []string{"demo"}, Annotate: granted,
-		Clear:  func(context.Context, string, uint32) error { changed.Add(1); return nil },
-		Reload: func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil },
-	})
-	if err != nil {
+	all := verbs{Annotate: granted, Clear: func(context.Context, string, uint32) error { changed.Add(1); return nil }}.of("demo")
+	all.Reload = func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil }
+	if err := b.Serve(all); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
@@ -847,7 +839,7 @@ func TestComposeUsers(t *testing.T) {
 	if err := checkpoints.Delete(keeping, "gate"); err != nil {
 		t.Error(err)
 	}
-	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted}); err != nil {
+	if err := b.Serve(granting("demo")); err != nil {
 		t.Fatal(err)
 	}
 	masks := make(chan *segdv1.MaskFrame, 1)

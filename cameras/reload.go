@@ -67,15 +67,11 @@ func reloadRefusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	status := http.StatusUnprocessableEntity
-	switch {
-	case errors.Is(err, bus.ErrTaken):
-		status = http.StatusConflict
-	case errors.Is(err, set.ErrEnded), errors.Is(err, bus.ErrClosed), errors.Is(err, context.Canceled):
-		status = http.StatusServiceUnavailable
-	case errors.Is(err, context.DeadlineExceeded):
-		status = http.StatusGatewayTimeout
-	}
+	status := api.StatusOf(err, http.StatusUnprocessableEntity,
+		api.Status{Is: bus.ErrTaken, Code: http.StatusConflict},
+		api.Status{Is: set.ErrEnded, Code: http.StatusServiceUnavailable},
+		api.Status{Is: bus.ErrClosed, Code: http.StatusServiceUnavailable},
+	)
 	r := &api.Refusal{Status: status, Detail: plain.OneLine(err)}
 	for _, f := range plain.All[config.Fault](err) {
 		r.Fields = append(r.Fields, api.Field{Pointer: api.Pointer(f.Path), Detail: f.Message})

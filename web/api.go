@@ -83,16 +83,16 @@ func (s *Server) api() []route {
 	}
 	if s.cfg.Commands != nil {
 		routes = append(routes,
-			route{http.MethodGet, cameraPath + "/objects", limit.CostRead, s.withCamera(s.listObjects)},
-			route{http.MethodDelete, cameraPath + "/objects", limit.CostWork, s.withCamera(s.clearObjects)},
-			route{http.MethodPatch, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.renameObject)},
-			route{http.MethodDelete, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.clearObject)},
-			route{http.MethodPost, cameraPath + "/annotations", limit.CostLarge, s.withCamera(s.annotate)},
-			route{http.MethodPut, cameraPath + "/zones", limit.CostWork, s.withCamera(s.setZones)},
-			route{http.MethodPut, holdPath, limit.CostWork, s.withCamera(s.holdFrame)},
-			route{http.MethodDelete, holdPath, limit.CostWork, s.withCamera(s.letGoFrame)},
+			route{http.MethodGet, cameraPath + "/objects", limit.CostRead, s.asking(listObjects)},
+			route{http.MethodDelete, cameraPath + "/objects", limit.CostWork, s.asking(clearObjects)},
+			route{http.MethodPatch, cameraPath + "/objects/{id}", limit.CostWork, s.asking(renameObject)},
+			route{http.MethodDelete, cameraPath + "/objects/{id}", limit.CostWork, s.asking(clearObject)},
+			route{http.MethodPost, cameraPath + "/annotations", limit.CostLarge, s.asking(annotate)},
+			route{http.MethodPut, cameraPath + "/zones", limit.CostWork, s.asking(setZones)},
+			route{http.MethodPut, holdPath, limit.CostWork, s.asking(holdFrame)},
+			route{http.MethodDelete, holdPath, limit.CostWork, s.asking(letGoFrame)},
 			route{http.MethodGet, cameraPath + "/snapshot", limit.CostWork, s.withCamera(s.snapshot)},
-			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", limit.CostWork, s.withCamera(s.showMask)},
+			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", limit.CostWork, s.asking(s.showMask)},
 		)
 	}
 	return append(routes, s.fleetRoutes()...)
@@ -177,6 +177,17 @@ func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera) 
 	}
 }
 
+// asking finds the camera that the path names, to ask something of it.
+func (s *Server) asking(h func(http.ResponseWriter, *http.Request, Camera) error) handler {
+	return s.withCamera(func(w http.ResponseWriter, r *http.Request, c *camera) error {
+		asked, err := s.cfg.Commands.Camera(c.name)
+		if err == nil {
+			err = h(w, r, asked)
+		}
+		return s.cfg.Commands.Refuse(err)
+	})
+}
+
 // cameraInfo is one camera in the answer of /api/v1/cameras.
 type cameraInfo struct {
 	Name    string          `json:"name"`
@@ -211,7 +222,9 @@ func (s *Server) info(c *camera) cameraInfo {
 	info := c.info()
 	var layout zones.Layout
 	if s.cfg.Commands != nil {
-		layout = s.cfg.Commands.Zones(c.name)
+		if asked, err := s.cfg.Commands.Camera(c.name); err == nil { // else it is about to come or to go
+			layout = asked.Zones()
+		}
 	}
 	info.layoutInfo = newLayoutInfo(layout)
 	return info

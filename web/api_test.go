@@ -67,82 +67,92 @@ func (c *cameras) note(format string, args ...any) error {
 	return c.fail
 }
 
-func (c *cameras) Objects(camera string) (uint64, []*segdv1.Object, error) {
-	return 41, c.objects, c.note("objects %s", camera)
+// asked is one of them.
+type asked struct {
+	*cameras
+	camera string
 }
 
-func (c *cameras) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
+func (c *cameras) Camera(name string) (Camera, error) { return asked{c, name}, nil }
+func (c *cameras) Refuse(err error) error             { return err }
+
+func (c asked) Objects() (uint64, []*segdv1.Object) {
+	_ = c.note("objects %s", c.camera)
+	return 41, c.objects
+}
+
+func (c asked) Rename(ctx context.Context, id uint32, label string) (*segdv1.Object, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return nil, errors.New("no deadline")
 	}
 	o := &segdv1.Object{Id: id, Label: label, State: segdv1.State_STATE_VISIBLE}
-	return o, c.note("rename %s %d %q", camera, id, label)
+	return o, c.note("rename %s %d %q", c.camera, id, label)
 }
 
-func (c *cameras) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
+func (c asked) Keep(ctx context.Context, id uint32) (*segdv1.Object, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return nil, errors.New("no deadline")
 	}
 	o := &segdv1.Object{Id: id, Label: "kept", State: segdv1.State_STATE_VISIBLE, Class: "person"}
-	return o, c.note("keep %s %d", camera, id)
+	return o, c.note("keep %s %d", c.camera, id)
 }
 
-func (c *cameras) Clear(ctx context.Context, camera string, id uint32) error {
+func (c asked) Clear(ctx context.Context, id uint32) error {
 	if _, ok := ctx.Deadline(); !ok {
 		return errors.New("no deadline")
 	}
-	return c.note("clear %s %d", camera, id)
+	return c.note("clear %s %d", c.camera, id)
 }
 
-func (c *cameras) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
+func (c asked) Annotate(ctx context.Context, body []byte) (*segdv1.Annotated, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return nil, errors.New("no deadline")
 	}
 	if strings.Contains(string(body), `"frame":900`) {
-		return &segdv1.Annotated{Sequence: 900, MasksSequence: 900, Pending: true}, c.note("annotate %s %d", camera, len(body))
+		return &segdv1.Annotated{Sequence: 900, MasksSequence: 900, Pending: true}, c.note("annotate %s %d", c.camera, len(body))
 	}
 	out := &segdv1.Annotated{Sequence: 42, MasksSequence: 44}
 	if !bytes.HasPrefix(body, []byte(pngSignature)) {
 		out.Objects = c.objects
 		out.Warnings = []*segdv1.Warning{{ObjectId: 2, Message: "it has no mask in frame 44"}}
 	}
-	return out, c.note("annotate %s %d", camera, len(body))
+	return out, c.note("annotate %s %d", c.camera, len(body))
 }
 
-func (c *cameras) Preview(_ context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
-	return c.frame(40), c.note("preview %s %d", camera, len(body))
+func (c asked) Preview(_ context.Context, body []byte) (*segdv1.MaskFrame, error) {
+	return c.frame(40), c.note("preview %s %d", c.camera, len(body))
 }
 
 func (c *cameras) frame(seq uint64) *segdv1.MaskFrame {
 	return &segdv1.MaskFrame{Camera: "gate", Sequence: seq, Width: int32(c.width), Height: int32(c.height), Objects: c.objects}
 }
 
-func (c *cameras) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
-	return c.frame(seq), c.note("masks %s %d", camera, seq)
+func (c asked) Masks(seq uint64) (*segdv1.MaskFrame, error) {
+	return c.frame(seq), c.note("masks %s %d", c.camera, seq)
 }
 
-func (c *cameras) Picture(camera string, use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
-	if err := c.note("picture %s", camera); err != nil {
+func (c asked) Picture(use func(*segdv1.MaskFrame, *privacy.Picture) error) error {
+	if err := c.note("picture %s", c.camera); err != nil {
 		return err
 	}
 	return use(c.frame(41), privacy.NewPicture(bytes.Repeat([]byte{90}, 3*c.width*c.height), c.cover, nil))
 }
 
-func (c *cameras) Zones(camera string) zones.Layout {
+func (c asked) Zones() zones.Layout {
 	return zones.Layout{
 		Zones: []zones.Zone{
-			{Name: camera + "-yard", Polygon: []zones.Point{{0, 0}, {0.5, 0}, {0.25, 1}}, By: zones.ByFoot, Share: 0.5},
+			{Name: c.camera + "-yard", Polygon: []zones.Point{{0, 0}, {0.5, 0}, {0.25, 1}}, By: zones.ByFoot, Share: 0.5},
 			{Name: "porch", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}}, By: zones.ByShare, Share: 0.25, Dwell: 90 * time.Second},
 		},
 		Lines: []zones.Line{{Name: "street", Points: []zones.Point{{0, 0.5}, {1, 0.5}}}},
 	}
 }
 
-func (c *cameras) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
+func (c asked) SetZones(ctx context.Context, l zones.Layout) (zones.Layout, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return l, errors.New("no deadline")
 	}
-	err := c.note("zones %s %v", camera, l)
+	err := c.note("zones %s %v", c.camera, l)
 	for i := range l.Zones {
 		z := &l.Zones[i]
 		z.By, z.Share = cmp.Or(z.By, zones.ByFoot), cmp.Or(z.Share, zones.DefaultShare)

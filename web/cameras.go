@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/segd/segd/api"
@@ -167,7 +166,7 @@ type tried struct {
 func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
 	return command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
 		var t *api.Tried
-		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
+		if err := s.asTrying(func() error { t, err = s.cfg.Cameras.Try(ctx, body); return err }); err != nil {
 			return err
 		}
 		// As it is meant to be seen: nothing is marked on it.
@@ -193,25 +192,23 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) discoverCameras(w http.ResponseWriter, r *http.Request) error {
 	return command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
 		var found json.RawMessage
-		if !s.asTrying(w, func() { found, err = s.cfg.Cameras.Discover(ctx, body) }) {
-			return nil
-		}
+		err = s.asTrying(func() error { found, err = s.cfg.Cameras.Discover(ctx, body); return err })
 		return reply(w, found, err)
 	})
 }
 
 // asTrying does something as one of those who try or look for cameras, and
-// answers 429 where as many do as may. It is over before its answer is written.
-func (s *Server) asTrying(w http.ResponseWriter, do func()) bool {
+// refuses it where as many do as may. It is over before its answer is written.
+func (s *Server) asTrying(do func() error) error {
 	select {
 	case s.trying <- struct{}{}:
 		defer func() { <-s.trying }()
-		do()
-		return true
+		return do()
 	default:
-		w.Header().Set("Retry-After", strconv.Itoa(retryTrying))
-		api.WriteProblem(w, http.StatusTooManyRequests, fmt.Sprintf("%d cameras are tried or looked for already; try again in %d s", tryingAtOnce, retryTrying))
-		return false
+		return &api.Refusal{
+			Status: http.StatusTooManyRequests, Retry: retryTrying,
+			Detail: fmt.Sprintf("%d cameras are tried or looked for already; try again in %d s", tryingAtOnce, retryTrying),
+		}
 	}
 }
 

@@ -23,40 +23,44 @@ import (
 	"github.com/segd/segd/objects/zones"
 )
 
-// Commands is what the API asks of the cameras. It is called from several
-// goroutines, with names that Server.Cameras listed. Contexts end after 10 s or with
-// the request. An error that is a *api.Refusal becomes the answer; any other is logged
-// and answered with 500, or 504 if it is the end of a context.
+// Commands takes requests to their camera. It is called from several goroutines, with names that Server.Cameras listed.
 type Commands interface {
-	// Objects returns the objects of the newest frame and its number; they are not
-	// changed.
-	Objects(camera string) (seq uint64, objects []*segdv1.Object, err error)
+	// Camera is that of a name. The error is as those of Camera's methods.
+	Camera(name string) (Camera, error)
+	// Refuse gives such an error, if it is one, the status that it answers with. An error that is a *api.Refusal becomes the answer;
+	// any other is logged and answered with 500, or 504 if it is the end of a context.
+	Refuse(err error) error
+}
+
+// Camera is what the API asks of a camera, by several goroutines. Contexts end after 10 s or with the request. What
+// is returned is not changed, nor what use is called with.
+type Camera interface {
+	// Objects returns the objects of the newest frame and its number.
+	Objects() (seq uint64, objects []*segdv1.Object)
 	// Rename gives an object another label and returns it.
-	Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
+	Rename(ctx context.Context, id uint32, label string) (*segdv1.Object, error)
 	// Keep makes an object that was marked automatically people's and returns it.
-	Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error)
+	Keep(ctx context.Context, id uint32) (*segdv1.Object, error)
 	// Clear removes an object; all when id is 0.
-	Clear(ctx context.Context, camera string, id uint32) error
-	// Annotate uses an annotation, JSON or PNG, and returns what became of it, which is
-	// not changed.
-	Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error)
+	Clear(ctx context.Context, id uint32) error
+	// Annotate uses an annotation, JSON or PNG, and returns what became of it.
+	Annotate(ctx context.Context, body []byte) (*segdv1.Annotated, error)
 	// Preview returns the masks that an annotation would give.
-	Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error)
+	Preview(ctx context.Context, body []byte) (*segdv1.MaskFrame, error)
 	// Hold keeps a frame, for a client that is going to annotate it, until the time it
 	// returns; asked again by the same holder, for longer.
-	Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error)
+	Hold(ctx context.Context, seq uint64, holder string) (time.Time, error)
 	// LetGo ends a Hold; one that there is not is no fault.
-	LetGo(ctx context.Context, camera string, seq uint64, holder string) error
-	// Masks returns those of a recent frame; they are not changed.
-	Masks(camera string, seq uint64) (*segdv1.MaskFrame, error)
-	// Picture calls use with the newest picture, valid during the call, and
-	// its masks, which are not changed.
-	Picture(camera string, use func(*segdv1.MaskFrame, *privacy.Picture) error) error
-	// Zones returns the camera's zones and lines; they are not changed.
-	Zones(camera string) zones.Layout
+	LetGo(ctx context.Context, seq uint64, holder string) error
+	// Masks returns those of a recent frame.
+	Masks(seq uint64) (*segdv1.MaskFrame, error)
+	// Picture calls use with the newest picture, valid during the call, and its masks.
+	Picture(use func(*segdv1.MaskFrame, *privacy.Picture) error) error
+	// Zones returns the camera's zones and lines.
+	Zones() zones.Layout
 	// SetZones puts others in their place, which have no Faults, and returns them with
 	// their defaults.
-	SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error)
+	SetZones(ctx context.Context, l zones.Layout) (zones.Layout, error)
 }
 
 const (
@@ -153,16 +157,16 @@ func newFrameInfo(m *segdv1.MaskFrame) frameInfo {
 	return f
 }
 
-func (s *Server) listObjects(w http.ResponseWriter, _ *http.Request, c *camera) error {
-	seq, objects, err := s.cfg.Commands.Objects(c.name)
+func listObjects(w http.ResponseWriter, _ *http.Request, c Camera) error {
+	seq, objects := c.Objects()
 	list := objectList{Sequence: seq, Objects: []objectInfo{}} // never null
 	for _, o := range objects {
 		list.Objects = append(list.Objects, newObjectInfo(o))
 	}
-	return reply(w, list, err)
+	return reply(w, list, nil)
 }
 
-func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera) error {
+func renameObject(w http.ResponseWriter, r *http.Request, c Camera) error {
 	id, err := objectID(r)
 	if err != nil {
 		return err
@@ -184,33 +188,33 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 	defer cancel()
 	var o *segdv1.Object
 	if change.Label != nil {
-		o, err = s.cfg.Commands.Rename(ctx, c.name, id, *change.Label)
+		o, err = c.Rename(ctx, id, *change.Label)
 	}
 	if err == nil && change.Kept != nil {
-		o, err = s.cfg.Commands.Keep(ctx, c.name, id)
+		o, err = c.Keep(ctx, id)
 	}
 	return reply(w, newObjectInfo(o), err)
 }
 
-func (s *Server) clearObject(w http.ResponseWriter, r *http.Request, c *camera) error {
+func clearObject(w http.ResponseWriter, r *http.Request, c Camera) error {
 	id, err := objectID(r)
 	if err != nil {
 		return err
 	}
-	return s.clear(w, r, c, id)
+	return clearID(w, r, c, id)
 }
 
-func (s *Server) clearObjects(w http.ResponseWriter, r *http.Request, c *camera) error {
-	return s.clear(w, r, c, 0)
+func clearObjects(w http.ResponseWriter, r *http.Request, c Camera) error {
+	return clearID(w, r, c, 0)
 }
 
-func (s *Server) clear(w http.ResponseWriter, r *http.Request, c *camera, id uint32) error {
+func clearID(w http.ResponseWriter, r *http.Request, c Camera, id uint32) error {
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	return done(w, s.cfg.Commands.Clear(ctx, c.name, id))
+	return done(w, c.Clear(ctx, id))
 }
 
-func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) error {
+func annotate(w http.ResponseWriter, r *http.Request, c Camera) error {
 	preview, err := queryBool(r, "preview")
 	if err != nil {
 		return err
@@ -229,10 +233,10 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) err
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
 	if preview {
-		masks, err := s.cfg.Commands.Preview(ctx, c.name, body)
+		masks, err := c.Preview(ctx, body)
 		return reply(w, newFrameInfo(masks), err)
 	}
-	annotated, err := s.cfg.Commands.Annotate(ctx, c.name, body)
+	annotated, err := c.Annotate(ctx, body)
 	if err == nil && annotated.GetPending() {
 		api.WriteJSON(w, http.StatusAccepted, typeJSON, newAccepted(annotated))
 		return nil

@@ -12,16 +12,9 @@ import (
 	"github.com/segd/segd/internal/limit"
 )
 
-// Fleet is several segd that share cameras, of which this one is a box. It is called from several goroutines. Its
-// errors are as those of Commands.
+// Fleet is that of which this segd is a box. It is called from several goroutines. Its errors are as those of Commands.
 type Fleet interface {
-	// ShowFleet returns as JSON what this box knows of the boxes and their cameras.
-	ShowFleet(ctx context.Context) ([]byte, error)
-	// OrderBox has a box take no more cameras ("cordon"), give away those that it has, too ("drain"), or take
-	// cameras again ("uncordon").
-	OrderBox(ctx context.Context, box, order string) error
-	// MoveCamera has a camera run by that box, and returns once it is.
-	MoveCamera(ctx context.Context, camera, box string) error
+	api.Fleet
 	// Box is the name of this box.
 	Box() string
 	// Elsewhere returns the box that runs a camera, if that is another one, and who answers requests about it there;

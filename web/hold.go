@@ -23,16 +23,16 @@ type holdInfo struct {
 }
 
 // holdFrame keeps a frame for a user who draws on it, or gives them more time.
-func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) error {
+func holdFrame(w http.ResponseWriter, r *http.Request, c Camera) error {
 	return withHold(r, func(ctx context.Context, seq uint64, holder string) error {
-		until, err := s.cfg.Commands.Hold(ctx, c.name, seq, holder)
+		until, err := c.Hold(ctx, seq, holder)
 		return reply(w, holdInfo{seq, until.UTC()}, err)
 	})
 }
 
-func (s *Server) letGoFrame(w http.ResponseWriter, r *http.Request, c *camera) error {
+func letGoFrame(w http.ResponseWriter, r *http.Request, c Camera) error {
 	return withHold(r, func(ctx context.Context, seq uint64, holder string) error {
-		return done(w, s.cfg.Commands.LetGo(ctx, c.name, seq, holder))
+		return done(w, c.LetGo(ctx, seq, holder))
 	})
 }
 

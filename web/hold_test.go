@@ -10,15 +10,15 @@ import (
 	"github.com/segd/segd/api"
 )
 
-func (c *cameras) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
+func (c asked) Hold(ctx context.Context, seq uint64, holder string) (time.Time, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		return time.Time{}, errors.New("no deadline")
 	}
-	return time.Date(2026, 1, 2, 4, 5, 6, 0, time.FixedZone("", 3600)), c.note("hold %s %d %s", camera, seq, holder)
+	return time.Date(2026, 1, 2, 4, 5, 6, 0, time.FixedZone("", 3600)), c.note("hold %s %d %s", c.camera, seq, holder)
 }
 
-func (c *cameras) LetGo(_ context.Context, camera string, seq uint64, holder string) error {
-	return c.note("let go %s %d %s", camera, seq, holder)
+func (c asked) LetGo(_ context.Context, seq uint64, holder string) error {
+	return c.note("let go %s %d %s", c.camera, seq, holder)
 }
 
 func TestHolds(t *testing.T) {

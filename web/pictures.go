@@ -36,7 +36,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) err
 }
 
 // Snapshot returns a camera's newest picture as JPEG, as a viewer may see it, with its masks drawn on if
-// overlay is set, and its sequence number. The error is Commands.Picture's. It needs
+// overlay is set, and its sequence number. The error is Camera.Picture's. It needs
 // Config.Commands.
 func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte, err error) {
 	c := s.camera(name)
@@ -48,7 +48,11 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 
 // picture is Snapshot for an operator of the page or anybody else.
 func (s *Server) picture(c *camera, overlay, operator bool) (seq uint64, picture []byte, err error) {
-	err = s.cfg.Commands.Picture(c.name, func(m *segdv1.MaskFrame, p *privacy.Picture) (err error) {
+	from, err := s.cfg.Commands.Camera(c.name)
+	if err != nil {
+		return 0, nil, s.cfg.Commands.Refuse(err)
+	}
+	err = from.Picture(func(m *segdv1.MaskFrame, p *privacy.Picture) (err error) {
 		seq = m.GetSequence()
 		bgr := p.BGR(operator)
 		if overlay {
@@ -62,10 +66,10 @@ func (s *Server) picture(c *camera, overlay, operator bool) (seq uint64, picture
 		picture, err = c.encoders.encode(bgr, width, int(m.GetHeight()), width)
 		return err
 	})
-	return seq, picture, err
+	return seq, picture, s.cfg.Commands.Refuse(err)
 }
 
-func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) error {
+func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c Camera) error {
 	seq, err := frameNumber(r)
 	if err != nil {
 		return err
@@ -74,7 +78,7 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) err
 	if err != nil {
 		return err
 	}
-	m, err := s.cfg.Commands.Masks(c.name, seq)
+	m, err := c.Masks(seq)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/internal/limit"
@@ -15,6 +16,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &refusal):
+		if refusal.Retry > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(refusal.Retry))
+		}
 		api.WriteJSON(w, refusal.Status, api.ProblemType, api.Problem{
 			Type: refusal.Type, Title: http.StatusText(refusal.Status), Status: refusal.Status, Detail: refusal.Detail, Errors: refusal.Fields,
 		})

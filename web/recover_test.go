@@ -16,15 +16,17 @@ import (
 )
 
 // fragile is a camera some of whose commands panic.
-type fragile struct{ *cameras }
+type fragile struct{ asked }
 
-func (fragile) Clear(_ context.Context, _ string, id uint32) error {
+func (f fragile) Camera(string) (Camera, error) { return f, nil }
+
+func (fragile) Clear(_ context.Context, id uint32) error {
 	var rows []string
 	_ = rows[id]
 	return nil
 }
 
-func (fragile) Picture(string, func(*segdv1.MaskFrame, *privacy.Picture) error) error {
+func (fragile) Picture(func(*segdv1.MaskFrame, *privacy.Picture) error) error {
 	panic(http.ErrAbortHandler)
 }
 
@@ -51,7 +53,7 @@ func TestPanics(t *testing.T) {
 	var panics atomic.Int64
 	log := new(lockedBuffer)
 	_, h := serve(t, Config{
-		Commands: fragile{newCameras()}, Panicked: func() { panics.Add(1) },
+		Commands: fragile{asked{newCameras(), "gate"}}, Panicked: func() { panics.Add(1) },
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError})),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")

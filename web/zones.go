@@ -56,14 +56,14 @@ func pairs(points []zones.Point) [][]float64 {
 }
 
 // setZones puts other zones and lines in place of all that a camera has.
-func (s *Server) setZones(w http.ResponseWriter, r *http.Request, c *camera) error {
+func setZones(w http.ResponseWriter, r *http.Request, c Camera) error {
 	layout, err := readLayout(w, r)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	layout, err = s.cfg.Commands.SetZones(ctx, c.name, layout)
+	layout, err = c.SetZones(ctx, layout)
 	return reply(w, newLayoutInfo(layout), err)
 }
 

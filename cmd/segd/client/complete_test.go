@@ -26,6 +26,11 @@ func (manager) ListCameras(context.Context) ([]byte, error) {
 	return []byte(`{"cameras":[{"name":"gate","source":"file"},{"name":"yard","source":"added"},{"name":"attic","source":"added","paused":true}]}`), nil
 }
 
+// camera is one without objects.
+type camera struct{ bus.Camera }
+
+func (camera) Objects() (uint64, []*segdv1.Object) { return 0, nil }
+
 // serve has a segd at the NATS server url answer for cameras of a site.
 func serve(t *testing.T, url, site string, cameras ...string) {
 	t.Helper()
@@ -37,10 +42,7 @@ func serve(t *testing.T, url, site string, cameras ...string) {
 	waitfor.True(t, "a connection", b.Connected)
 	if err := b.Serve(bus.Commands{
 		Cameras: cameras, Manage: manager{},
-		Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) { return new(segdv1.Annotated), nil },
-		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
-			return &segdv1.ObjectList{Site: site, Camera: camera}, nil
-		},
+		Camera: func(string) (bus.Camera, error) { return camera{}, nil }, Refuse: func(err error) error { return err },
 	}); err != nil {
 		t.Fatal(err)
 	}

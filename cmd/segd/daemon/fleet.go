@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -162,13 +161,9 @@ func (c fleetCommands) Connect(w http.ResponseWriter, r *http.Request) {
 
 // fleetRefusal gives an error of the fleet the status it answers with.
 func fleetRefusal(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, fleet.ErrUnknown):
-		return &api.Refusal{Status: http.StatusNotFound, Detail: plain.OneLine(err)}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &api.Refusal{Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err)}
 	}
-	return &api.Refusal{Status: http.StatusConflict, Detail: plain.OneLine(err)}
+	status := api.StatusOf(err, http.StatusConflict, api.Status{Is: fleet.ErrUnknown, Code: http.StatusNotFound})
+	return &api.Refusal{Status: status, Detail: plain.OneLine(err)}
 }

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
-	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
@@ -43,28 +43,21 @@ func (d *daemon) serveBus() error {
 			return json.Marshal(out)
 		}
 	}
-	var about bus.Fleet
+	var about api.Fleet
 	if d.box != nil {
 		about = fleetCommands{d}
 	}
 	c := commands{d.set}
 	return d.bus.Serve(bus.Commands{
-		Fleet:    about,
-		Reload:   reload,
-		Manage:   d.cameras.Requests(d.web),
-		Annotate: c.Annotate,
-		Clear:    c.Clear,
-		Rename:   c.Rename,
-		Keep:     c.Keep,
-		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
-			seq, objects, err := c.Objects(camera)
-			return &segdv1.ObjectList{Site: d.cfg.Site, Camera: camera, Sequence: seq, Objects: objects}, err
-		},
-		Snapshot: func(_ context.Context, camera string, overlay bool) ([]byte, error) {
+		Fleet:  about,
+		Reload: reload,
+		Manage: d.cameras.Requests(d.web),
+		Camera: func(name string) (bus.Camera, error) { return c.camera(name) },
+		Refuse: c.Refuse,
+		Snapshot: func(camera string, overlay bool) ([]byte, error) {
 			_, picture, err := d.web.Snapshot(camera, overlay)
 			return picture, err
 		},
-		State: func(_ context.Context, camera string) (*segdv1.Status, error) { return c.State(camera) },
 	})
 }
 
