@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
 )
 
 // packetOutcomes are what becomes of RTP packets.
@@ -13,51 +17,28 @@ var packetOutcomes = [...]string{"on_time", "late", "lost"}
 // thumbnailOutcomes are what becomes of thumbnails of events.
 var thumbnailOutcomes = [...]string{"made", "removed", "left_out"}
 
-// Stage is a part of the way a frame takes.
-type Stage int
-
-// The stages. Affinity, solve and mask are parts of track.
+// Parts of a frame's tracking, behind the stages of a camera.
 const (
-	StageFeatures Stage = iota // superpixels, network, pooling
-	StageTrack                 // scene to masks
-	StageView                  // drawing for the page
-	StageAffinity              // finding each superpixel in the frames before
-	StageSolve                 // DC-ADMM
-	StageMask                  // labels to run lengths
+	partAffinity = pipeline.Stages + iota // finding each superpixel in the frames before
+	partSolve                             // DC-ADMM
+	partMask                              // labels to run lengths
 )
 
-var stages = [...]string{"features", "track", "view", "affinity", "solve", "mask"}
+// stages are those of a camera, and the parts.
+var stages = [...]string{
+	pipeline.StageFeatures.String(), pipeline.StageTrack.String(), pipeline.StageView.String(), partAffinity: "affinity", "solve", "mask",
+}
 
-// String is the stage's label value.
-func (s Stage) String() string { return stages[s] }
-
-// End is why solving a window ended.
-type End int
-
-// The ends.
+// What ends the solving of a window, in ends: its iterations are those that are granted.
 const (
-	Converged     End = iota
-	IterationsMet     // all that are granted were run
-	OutOfTime         // the time budget ended it
+	endConverged = iota
+	endIterations
+	endTime
 )
 
 var ends = [...]string{"converged", "iterations", "time"}
 
-// Traced is how many iterations of a window have a series of their own.
-const Traced = 5
-
-// Solve is what solving one window came to. docs/metrics.md says what each is.
-type Solve struct {
-	End                                          End
-	Iterations, Guaranteed, Violations           int
-	Lagrangian, Descent, Primal, Dual, FlipRatio float64
-	Carried                                      float64 // share of its rows
-	// Trace is the Lagrangian after each of the first iterations; where there were
-	// fewer, the last one's.
-	Trace [Traced]float64
-}
-
-// Camera are the metrics of one camera.
+// Camera are the metrics of one camera, and its pipeline.Meter.
 type Camera struct {
 	m    *Metrics
 	name string
@@ -89,14 +70,14 @@ type Camera struct {
 	// is not removed.
 	mu      sync.Mutex
 	removed bool
-	read    func() Status
-	last    Solve // of those with iterations
+	read    func() pipeline.Snapshot
+	last    tracker.Report // of those with iterations
 	solved  time.Time
 }
 
 func newCamera(m *Metrics, name string) *Camera {
 	c := &Camera{
-		m: m, name: name, read: func() Status { return Status{} },
+		m: m, name: name, read: func() pipeline.Snapshot { return pipeline.Snapshot{} },
 		latency:    m.latency.WithLabelValues(name),
 		iterations: m.solver.iterations.WithLabelValues(name),
 		guaranteed: m.solver.guaranteed.WithLabelValues(name),
@@ -161,14 +142,19 @@ func (c *Camera) DecodeFallback() { c.fallbacks.Inc() }
 // 0, as from a camera whose clock is ahead, counts as 0.
 func (c *Camera) Latency(d time.Duration) { c.latency.Observe(max(d, 0).Seconds()) }
 
-// Stage observes one frame's time in a stage.
-func (c *Camera) Stage(s Stage, d time.Duration) { c.stages[s].Observe(d.Seconds()) }
+// Took observes one frame's time in a stage.
+func (c *Camera) Took(in pipeline.Stage, d time.Duration) { c.stages[in].Observe(d.Seconds()) }
 
-// Seen observes how much of one frame was looked at: which share of its pixels, 0 to 1, and
-// in how many superpixels.
-func (c *Camera) Seen(share float64, superpixels int) {
-	c.share.Observe(share)
-	c.pieces.Observe(float64(superpixels))
+// Extracted observes how much of one frame was looked at: which share of its pixels, and in how many superpixels.
+func (c *Camera) Extracted(s *features.Scene) {
+	seen := 0
+	for _, area := range s.Area {
+		seen += int(area)
+	}
+	// Areas are whole pixels of what superpixels are grown on, also at the edge of a picture
+	// that is no multiple of them.
+	c.share.Observe(min(1, float64(seen)/float64(s.Width*s.Height)))
+	c.pieces.Observe(float64(s.N))
 }
 
 // Looked observes one look of the detector, which may have failed.
@@ -202,35 +188,47 @@ func (c *Camera) Thumbnails(made, removed, leftOut int) {
 // Unmarked counts n things that were detected, but not marked as there were too many objects.
 func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }
 
-// Checkpoint notes that one was kept now, of so many bytes, and what that took.
-func (c *Camera) Checkpoint(bytes int, took time.Duration) {
+// Checkpoint notes that one was kept now, of so many bytes, and what that took, or that it could not be.
+func (c *Camera) Checkpoint(bytes int, took time.Duration, err error) {
+	if err != nil {
+		c.unkept.Inc()
+		return
+	}
 	c.set(c.m.keptAt, float64(time.Now().UnixMilli())/1000)
 	c.set(c.m.keptSize, float64(bytes))
 	c.keeping.Observe(took.Seconds())
 }
 
-// CheckpointFailed counts one that could not be kept.
-func (c *Camera) CheckpointFailed() { c.unkept.Inc() }
-
-// Labelled counts a frame's objects that the solver labelled, and those that affinity alone did.
-func (c *Camera) Labelled(solver, affinity int) {
-	c.bySolver.Add(float64(max(solver, 0)))
-	c.byAffinity.Add(float64(max(affinity, 0)))
-}
-
-// Solve observes one window's solve. Without iterations only its end counts. What the window came to is told for solveTold.
-func (c *Camera) Solve(s Solve) {
+// Solved observes how a frame was labelled and its window solved. What the window came to is told for solveTold.
+func (c *Camera) Solved(s tracker.Solve) {
+	if s.SolveTime > 0 { // there are objects
+		c.Took(partAffinity, s.AffinityTime)
+		c.Took(partSolve, s.SolveTime)
+		c.Took(partMask, s.MaskTime)
+	}
+	c.bySolver.Add(float64(s.Estimated))
+	c.byAffinity.Add(float64(s.Unlearnt))
+	if s.Iterations == 0 && !s.OutOfTime {
+		return // none is in sight to learn from
+	}
+	end := endIterations
+	switch {
+	case s.Converged:
+		end = endConverged
+	case s.OutOfTime:
+		end = endTime
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.removed {
 		return
 	}
 	c.iterations.Observe(float64(s.Iterations))
-	c.guaranteed.Add(float64(max(s.Guaranteed, 0)))
-	c.violations.Add(float64(max(s.Violations, 0)))
-	c.windows[s.End].Inc()
+	c.guaranteed.Add(float64(s.Guaranteed))
+	c.violations.Add(float64(s.Violations))
+	c.windows[end].Inc()
 	if s.Iterations > 0 { // else the time was up before there was anything to tell
-		c.last, c.solved = s, time.Now()
+		c.last, c.solved = s.Report, time.Now()
 	}
 }
 

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/segd/segd/bus"
+)
 
 // Transport is how a command reached segd.
 type Transport string
@@ -24,8 +28,8 @@ func newCommandVecs(counter func(name, help string, labels ...string) *prometheu
 	for _, t := range []Transport{NATS, HTTP} {
 		v.panics.WithLabelValues(string(t))
 	}
-	for _, reason := range []string{"no_request", "too_large", "too_often"} {
-		v.refused.WithLabelValues(reason)
+	for _, why := range []bus.Refusal{bus.NoRequest, bus.TooLarge, bus.TooOften} {
+		v.refused.WithLabelValues(string(why))
 	}
 	return v
 }
@@ -33,6 +37,7 @@ func newCommandVecs(counter func(name, help string, labels ...string) *prometheu
 // CommandPanicked counts a command that panicked.
 func (m *Metrics) CommandPanicked(t Transport) { m.commands.panics.WithLabelValues(string(t)).Inc() }
 
-// CommandRefused counts a request over NATS that was refused; reason is no_request,
-// too_large or too_often.
-func (m *Metrics) CommandRefused(reason string) { m.commands.refused.WithLabelValues(reason).Inc() }
+// CommandRefused counts a request over NATS that was refused.
+func (m *Metrics) CommandRefused(why bus.Refusal) {
+	m.commands.refused.WithLabelValues(string(why)).Inc()
+}

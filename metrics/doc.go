@@ -2,8 +2,8 @@
 //
 // In go single observations, such as a latency or a solve, and what is read at every scrape: how a camera does
 // (Camera.Watch), and how the bus, MQTT and other parts of segd do. Out comes, through the registry New was given, the
-// text that /metrics serves. The package knows Prometheus and nothing of segd; the caller that observes
-// translates. Nothing is global. Any goroutine may call anything.
+// text that /metrics serves. It reads what the parts tell of themselves in types of their own (pipeline.Snapshot,
+// bus.Stats and so on), and no part knows Prometheus. Nothing is global. Any goroutine may call anything.
 //
 // docs/metrics.md lists them all, besides the Go runtime's and the process's. A
 // camera's counters and histograms are there at 0 as soon as it is; its gauges once

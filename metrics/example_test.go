@@ -8,6 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
 )
 
 func Example() {
@@ -17,8 +20,8 @@ func Example() {
 
 	c := m.Camera("quay")
 	c.Latency(85 * time.Millisecond)
-	c.Watch(func() metrics.Status { // at every scrape
-		return metrics.Status{Up: true, Objects: []metrics.Object{{ID: 1, Label: "boat", State: metrics.Visible, Area: 4141}}}
+	c.Watch(func() pipeline.Snapshot { // at every scrape
+		return pipeline.Snapshot{Up: true, Objects: []objects.Object{{ID: 1, Label: "boat", State: tracker.Visible, Area: 4141}}}
 	})
 
 	n, err := testutil.GatherAndCount(reg, "segd_object_state")

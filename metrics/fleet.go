@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/segd/segd/fleet"
 )
 
 // Fleet is what a box knows of its fleet.
@@ -26,7 +28,7 @@ var takeoverBuckets = []float64{.05, .1, .25, .5, 1, 2, 3, 5, 10, 30, 60}
 // takenReasons are why a box has taken a camera; for all but the first two another one has given it.
 var takenReasons = []string{"new", "died", "left", "drain", "rebalance", "move", "misfit"}
 
-// FleetMeter counts what a box does in its fleet.
+// FleetMeter counts what a box does in its fleet; it is a fleet.Meter.
 type FleetMeter struct {
 	taken, given *prometheus.CounterVec
 	free         prometheus.Histogram
@@ -71,13 +73,13 @@ func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
 }
 
 // Taken counts a camera that this box has taken, and for how long no box had it.
-func (f *FleetMeter) Taken(reason string, free time.Duration) {
-	f.taken.WithLabelValues(reason).Inc()
+func (f *FleetMeter) Taken(why fleet.Why, free time.Duration) {
+	f.taken.WithLabelValues(string(why)).Inc()
 	f.free.Observe(free.Seconds())
 }
 
 // Given counts a camera that this box has given to others.
-func (f *FleetMeter) Given(reason string) { f.given.WithLabelValues(reason).Inc() }
+func (f *FleetMeter) Given(why fleet.Why) { f.given.WithLabelValues(string(why)).Inc() }
 
 // Lapsed counts a time in which this box might publish nothing.
 func (f *FleetMeter) Lapsed() { f.lapses.Inc() }

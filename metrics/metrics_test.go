@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"runtime"
@@ -15,7 +16,37 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/restream"
+	"github.com/segd/segd/outputs/webhook"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/web"
 )
+
+// object is what metrics tell of one.
+type object struct {
+	id    uint32
+	label string
+	state tracker.State
+	area  int
+}
+
+func objectsNow(list ...object) (all []objects.Object) {
+	for _, o := range list {
+		all = append(all, objects.Object{ID: o.id, Label: o.label, State: o.state, Area: o.area})
+	}
+	return all
+}
+
+// solved is of a frame of which nothing but the report is known.
+func solved(r tracker.Report) tracker.Solve { return tracker.Solve{Report: r} }
 
 // full returns metrics with every series there can be.
 func full() (*prometheus.Registry, *Metrics, *Camera) {
@@ -29,18 +60,19 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 		}
 	})
 	c := m.Camera("demo")
-	c.Watch(func() Status {
-		return Status{
-			Objects: []Object{{1, "person", Visible, 4141}}, Zones: []Zone{{"yard", 1, 3, 2}}, Lines: []Line{{"street", 5, 4}},
+	c.Watch(func() pipeline.Snapshot {
+		return pipeline.Snapshot{
+			Objects: objectsNow(object{1, "person", tracker.Visible, 4141}),
+			Zones:   zones.Counts{Zones: []zones.ZoneCount{{Name: "yard", Objects: 1, Entries: 3, Stays: 2}}, Lines: []zones.LineCount{{Name: "street", AToB: 5, BToA: 4}}},
 		}
 	})
 	c.Detected("person")
 	c.ClockOffset(-1500 * time.Millisecond)
-	c.Checkpoint(1000, time.Millisecond)
+	c.Checkpoint(1000, time.Millisecond, nil)
 	c.Jitter(2 * time.Millisecond)
 	c.Decoder("H.265", "cuda")
 	c.Held(60 * time.Millisecond)
-	c.Solve(Solve{Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01})
+	c.Solved(solved(tracker.Report{Converged: true, Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01}))
 	m.Budget(50 * time.Millisecond)
 	m.Tolerance(0.001)
 	f := m.Fleet(func() Fleet {
@@ -50,25 +82,22 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	f.Given("drain")
 	f.Lapsed()
 	f.Fenced()
-	m.Bus(func() Bus {
-		return Bus{
+	m.Bus(func() bus.Stats {
+		return bus.Stats{
 			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Duplicates: 1,
-			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
+			Lost: map[bus.Kind]map[bus.Reason]uint64{bus.KindMask: {bus.BufferFull: 6, bus.Unconfirmed: 7}, bus.KindEvent: {bus.Refused: 8}},
 		}
 	})
-	m.MQTT(func() MQTT {
-		return MQTT{
-			Connected: true, Connections: 2, Waiting: 3, Published: 400,
-			Lost: map[string]uint64{"queue_full": 5, "refused": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
-		}
+	m.MQTT(func() mqtt.Stats {
+		return mqtt.Stats{Connected: true, Connections: 2, Waiting: 3, Published: 400, Overflowed: 5, Commands: 6, Faulty: 7}
 	})
-	m.Webhooks(func() []Webhook {
-		return []Webhook{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Lost: map[string]uint64{"expired": 4}}, {Name: "yard"}}
+	m.Webhooks(func() []webhook.Stats {
+		return []webhook.Stats{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Expired: 4}, {Name: "yard", Overflowed: 5, Refused: 6}}
 	})
-	m.Streams(func() Streams {
-		return Streams{Viewers: map[string]int{"rtsp": 2, "whep": 1}, Encoded: 30, Dropped: 4, Refused: 5}
+	m.Streams(func() restream.Stats {
+		return restream.Stats{Viewers: map[string]int{"rtsp": 2, "whep": 1}, Encoded: 30, Dropped: 4, Refused: 5}
 	})
-	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
+	m.Page(func() web.Stats { return web.Stats{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
 
@@ -214,12 +243,12 @@ segd_solver_windows_total{camera="demo",end="time"} 0
 
 func TestObservations(t *testing.T) {
 	reg, m, c := full()
-	now := Status{Up: true, Damaged: 1, Unseen: 1, Reconnects: 1, Restarts: 1, PublishFailures: 2, Automatic: 7}
-	for o := range outcomes {
-		now.Frames[o] = uint64(o + 1)
+	now := pipeline.Snapshot{
+		Up: true, Damaged: 1, Unseen: 1, Reconnects: 1, Restarts: 1, PublishFailures: 2,
+		Published: 1, DroppedBefore: [pipeline.Stages]uint64{2, 3, 11}, Dropped: 12, Failed: 4, Unleased: 10, Missed: [ingest.Misses]uint64{5, 16, 7, 8, 9},
+		Objects: []objects.Object{{ID: 2, Owner: objects.Detector}, {ID: 3, Owner: objects.Detector}, {ID: 4, Owner: objects.Detector, Dormant: true}, {ID: 5}},
 	}
-	now.Frames[Undecodable] += 10
-	c.Watch(func() Status { return now })
+	c.Watch(func() pipeline.Snapshot { return now })
 	c.Packets(100, 3, 2)
 	c.Packets(10, 0, 0)
 	c.DecodeFallback()
@@ -234,13 +263,14 @@ func TestObservations(t *testing.T) {
 	c.Limited()
 	c.Limited()
 	c.Thumbnails(5, 4, 3)
-	c.Checkpoint(1000, time.Millisecond)
-	c.CheckpointFailed()
-	c.Seen(0, 0)
-	c.Seen(.25, 640)
-	m.Camera("demo").Labelled(2, 7)
-	m.Camera("demo").Labelled(-1, 1)
-	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Descent: 0.5, Dual: 0.25, Carried: 0.75, Trace: [Traced]float64{9, 8, 7, 6, 5}})
+	c.Checkpoint(1000, time.Millisecond, nil)
+	c.Checkpoint(0, 0, errors.New("no room"))
+	c.Extracted(&features.Scene{Width: 10, Height: 10})
+	c.Extracted(&features.Scene{Width: 10, Height: 10, Area: []int32{20, 5}, N: 640})
+	c.Solved(solved(tracker.Report{Unlearnt: 8}))
+	m.Camera("demo").Solved(solved(tracker.Report{
+		OutOfTime: true, Estimated: 2, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Descent: 0.5, Dual: 0.25, Carried: 0.75, Trace: [tracker.Traced]float64{9, 8, 7, 6, 5},
+	}))
 	compare(t, reg, `
 # HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
@@ -321,7 +351,7 @@ segd_thumbnails_total{camera="demo",outcome="made"} 5
 segd_thumbnails_total{camera="demo",outcome="removed"} 4
 # HELP segd_automatic_objects Objects that were marked by the detector and that are not kept.
 # TYPE segd_automatic_objects gauge
-segd_automatic_objects{camera="demo"} 7
+segd_automatic_objects{camera="demo"} 2
 # HELP segd_labelled_objects_total Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).
 # TYPE segd_labelled_objects_total counter
 segd_labelled_objects_total{by="affinity",camera="demo"} 8
@@ -446,6 +476,11 @@ segd_webhook_failures_total{webhook="yard"} 0
 # HELP segd_webhook_lost_total Events that the webhook's server never got, by reason: queue_full (the oldest, as too many waited), expired (tried in vain for an hour) and refused (the server does not take it).
 # TYPE segd_webhook_lost_total counter
 segd_webhook_lost_total{reason="expired",webhook="door"} 4
+segd_webhook_lost_total{reason="expired",webhook="yard"} 0
+segd_webhook_lost_total{reason="queue_full",webhook="door"} 0
+segd_webhook_lost_total{reason="queue_full",webhook="yard"} 5
+segd_webhook_lost_total{reason="refused",webhook="door"} 0
+segd_webhook_lost_total{reason="refused",webhook="yard"} 6
 # HELP segd_webhook_waiting Events that wait for the webhook's server.
 # TYPE segd_webhook_waiting gauge
 segd_webhook_waiting{webhook="door"} 1
@@ -513,17 +548,17 @@ func TestSolveGoesStale(t *testing.T) {
 		c := New(reg).Camera("demo")
 		told := func(want int) {
 			t.Helper()
-			for name, each := range map[string]int{"segd_solver_carried_ratio": 1, "segd_solver_lagrangian_descent": 1, "segd_solver_iteration_lagrangian": Traced} {
+			for name, each := range map[string]int{"segd_solver_carried_ratio": 1, "segd_solver_lagrangian_descent": 1, "segd_solver_iteration_lagrangian": tracker.Traced} {
 				if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want*each {
 					t.Errorf("%d series of %s (%v), want %d", n, name, err, want*each)
 				}
 			}
 		}
 		told(0)
-		c.Solve(Solve{End: OutOfTime})
+		c.Solved(solved(tracker.Report{OutOfTime: true}))
 		told(0)
 		for range 2 {
-			c.Solve(Solve{Iterations: 3})
+			c.Solved(solved(tracker.Report{Iterations: 3}))
 			time.Sleep(solveTold)
 			told(1)
 			time.Sleep(time.Second)
@@ -562,8 +597,8 @@ func TestDurations(t *testing.T) {
 	reg, _, c := full()
 	c.Latency(250 * time.Millisecond)
 	c.Latency(-time.Hour) // the camera's clock is ahead
-	for s := range Stage(len(stages)) {
-		c.Stage(s, time.Duration(s+1)*time.Second)
+	for s := range pipeline.Stage(len(stages)) {
+		c.Took(s, time.Duration(s+1)*time.Second)
 	}
 	count, sum, bounds := histogramOf(t, reg, "segd_frame_latency_seconds", "")
 	if count != 2 || sum != 0.25 {
@@ -572,9 +607,9 @@ func TestDurations(t *testing.T) {
 	if first, last := bounds[0], bounds[len(bounds)-1]; first != 0.005 || last != 2.5 {
 		t.Errorf("latency buckets from %v to %v, want 5 ms to 2.5 s", first, last)
 	}
-	for s := range Stage(len(stages)) {
-		if count, sum, _ := histogramOf(t, reg, "segd_stage_duration_seconds", s.String()); count != 1 || sum != float64(s+1) {
-			t.Errorf("%v: %d observations, sum %v; want 1, %d", s, count, sum, s+1)
+	for s := range pipeline.Stage(len(stages)) {
+		if count, sum, _ := histogramOf(t, reg, "segd_stage_duration_seconds", stages[s]); count != 1 || sum != float64(s+1) {
+			t.Errorf("%v: %d observations, sum %v; want 1, %d", stages[s], count, sum, s+1)
 		}
 	}
 }
@@ -598,9 +633,9 @@ segd_object_state{camera="demo",label="person",object="1",state="lost"} 0
 segd_object_state{camera="demo",label="person",object="1",state="occluded"} 0
 segd_object_state{camera="demo",label="person",object="1",state="visible"} 1
 `)
-	var now []Object
-	c.Watch(func() Status { return Status{Objects: now} })
-	now = []Object{{1, "person", Occluded, 0}, {12, "dog", Visible, 7}}
+	var now []objects.Object
+	c.Watch(func() pipeline.Snapshot { return pipeline.Snapshot{Objects: now} })
+	now = objectsNow(object{1, "person", tracker.Occluded, 0}, object{12, "dog", tracker.Visible, 7})
 	both(`
 segd_object_area_pixels{camera="demo",label="person",object="1"} 0
 segd_object_area_pixels{camera="demo",label="dog",object="12"} 7
@@ -611,7 +646,7 @@ segd_object_state{camera="demo",label="dog",object="12",state="lost"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="occluded"} 0
 segd_object_state{camera="demo",label="dog",object="12",state="visible"} 1
 `)
-	now = []Object{{1, "cyclist", Lost, 0}} // renamed, and the other one gone
+	now = objectsNow(object{1, "cyclist", tracker.Lost, 0}) // renamed, and the other one gone
 	both(`
 segd_object_area_pixels{camera="demo",label="cyclist",object="1"} 0
 segd_object_state{camera="demo",label="cyclist",object="1",state="lost"} 1
@@ -636,8 +671,8 @@ func TestZonesAndLines(t *testing.T) {
 # TYPE segd_line_crossings_total counter
 `+want, "segd_zone_objects", "segd_zone_entries_total", "segd_zone_stays_total", "segd_line_crossings_total")
 	}
-	now := Status{Zones: []Zone{{Name: "yard"}}, Lines: []Line{{Name: "street"}}}
-	c.Watch(func() Status { return now })
+	now := zones.Counts{Zones: []zones.ZoneCount{{Name: "yard"}}, Lines: []zones.LineCount{{Name: "street"}}}
+	c.Watch(func() pipeline.Snapshot { return pipeline.Snapshot{Zones: now} })
 	both(`
 segd_zone_objects{camera="demo",zone="yard"} 0
 segd_zone_entries_total{camera="demo",zone="yard"} 0
@@ -645,7 +680,7 @@ segd_zone_stays_total{camera="demo",zone="yard"} 0
 segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
 segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 0
 `)
-	now = Status{Zones: []Zone{{"yard", 1, 4, 1}}, Lines: []Line{{"street", 2, 5}}}
+	now = zones.Counts{Zones: []zones.ZoneCount{{Name: "yard", Objects: 1, Entries: 4, Stays: 1}}, Lines: []zones.LineCount{{Name: "street", AToB: 2, BToA: 5}}}
 	both(`
 segd_zone_objects{camera="demo",zone="yard"} 1
 segd_zone_entries_total{camera="demo",zone="yard"} 4
@@ -655,7 +690,7 @@ segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 5
 `)
 
 	// What is gone has no series.
-	now = Status{Zones: []Zone{{Name: "porch", Entries: 7}}}
+	now = zones.Counts{Zones: []zones.ZoneCount{{Name: "porch", Entries: 7}}}
 	both(`
 segd_zone_objects{camera="demo",zone="porch"} 0
 segd_zone_entries_total{camera="demo",zone="porch"} 7
@@ -686,15 +721,19 @@ func seriesOf(t *testing.T, reg *prometheus.Registry, name string) int {
 func TestRemoveCamera(t *testing.T) {
 	reg, m, c := full()
 	other := m.Camera("yard")
-	other.Watch(func() Status { return Status{Objects: []Object{{1, "car", Visible, 1}}} })
+	other.Watch(func() pipeline.Snapshot {
+		return pipeline.Snapshot{Objects: objectsNow(object{1, "car", tracker.Visible, 1})}
+	})
 	before := seriesOf(t, reg, "yard")
 	m.Remove("demo")
 	m.Remove("nobody")
 	use := func(c *Camera) { // the pipeline may not have stopped yet
-		c.Watch(func() Status { return Status{Up: true, Objects: []Object{{1, "person", Visible, 1}}} })
+		c.Watch(func() pipeline.Snapshot {
+			return pipeline.Snapshot{Up: true, Objects: objectsNow(object{1, "person", tracker.Visible, 1})}
+		})
 		c.Latency(time.Second)
-		c.Stage(StageSolve, time.Second)
-		c.Solve(Solve{Iterations: 1})
+		c.Took(pipeline.StageTrack, time.Second)
+		c.Solved(tracker.Solve{Report: tracker.Report{Iterations: 1}, SolveTime: time.Second})
 		c.ClockOffset(time.Second)
 		c.Packets(1, 1, 1)
 		c.Held(time.Millisecond)
@@ -707,8 +746,8 @@ func TestRemoveCamera(t *testing.T) {
 		c.Unmarked(1)
 		c.Limited()
 		c.Thumbnails(1, 1, 1)
-		c.Checkpoint(1, time.Millisecond)
-		c.CheckpointFailed()
+		c.Checkpoint(1, time.Millisecond, nil)
+		c.Checkpoint(0, 0, errors.New("no room"))
 	}
 	use(c)
 	if n := seriesOf(t, reg, "demo"); n != 0 {
@@ -772,8 +811,10 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for j := range 100 {
 				c := m.Camera("demo")
-				c.Watch(func() Status { return Status{Restarts: 1, Objects: []Object{{uint32(j % 3), "x", Visible, j}}} })
-				c.Solve(Solve{Iterations: j})
+				c.Watch(func() pipeline.Snapshot {
+					return pipeline.Snapshot{Restarts: 1, Objects: objectsNow(object{uint32(j % 3), "x", tracker.Visible, j})}
+				})
+				c.Solved(solved(tracker.Report{Iterations: j}))
 				c.ClockOffset(time.Second)
 				if i == 0 && j%10 == 0 {
 					m.Remove("demo")
@@ -797,7 +838,8 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	_, _, c := full()
 	n := testing.AllocsPerRun(100, func() {
 		c.Latency(time.Second)
-		c.Stage(StageFeatures, time.Second)
+		c.Took(pipeline.StageFeatures, time.Second)
+		c.Solved(tracker.Solve{SolveTime: time.Second})
 	})
 	if n != 0 {
 		t.Errorf("a frame's observations allocate %v times, want 0", n)

@@ -157,7 +157,7 @@ func openDaemon(ctx context.Context, v Version, cfg *config.Config, log *slog.Lo
 	} else {
 		log.Info("objects are not known any more after a restart; with nats.store_dir they are")
 	}
-	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
+	d.meters.Bus(d.bus.Stats)
 	if err := d.openMQTT(); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cores"
-	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
 	"github.com/segd/segd/tracker"
@@ -234,7 +233,7 @@ func TestSolverMetricsMove(t *testing.T) {
 	if len(moves) < 15 {
 		t.Fatalf("only %d series: %v", len(moves), moves)
 	}
-	for n := 2; n <= metrics.Traced; n++ {
+	for n := 2; n <= tracker.Traced; n++ {
 		of := func(n int) []string {
 			return seen[fmt.Sprintf(`segd_solver_iteration_lagrangian{camera="yard",iteration="%d"}`, n)]
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/config"
@@ -41,7 +40,7 @@ func (d *daemon) openFleet() error {
 	b.member, err = fleet.New(fleet.Config{
 		Conn: d.bus.Conn(), Site: d.cfg.Site, Box: f.Box, Page: f.Page, Address: b.address, Host: b.host, Version: b.d.version.Number,
 		Labels: config.LabelMap(f.Labels), Most: f.MaxCameras, Replicas: d.cfg.NATS.Replicas, Timing: fleet.Timing{TTL: f.TTLTime()},
-		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: boxMeter{b.meter}, Logger: d.log,
+		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: b.meter, Logger: d.log,
 	})
 	if err != nil {
 		return err
@@ -120,12 +119,6 @@ func (b *box) metrics() metrics.Fleet {
 	}
 	return m
 }
-
-// boxMeter counts what the fleet package tells.
-type boxMeter struct{ *metrics.FleetMeter }
-
-func (m boxMeter) Taken(why fleet.Why, free time.Duration) { m.FleetMeter.Taken(string(why), free) }
-func (m boxMeter) Given(why fleet.Why)                     { m.FleetMeter.Given(string(why)) }
 
 // fleetCommands answers what the API and the bus ask about the fleet.
 type fleetCommands struct{ d *daemon }

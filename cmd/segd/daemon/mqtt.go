@@ -11,7 +11,6 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/outputs/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
@@ -40,14 +39,7 @@ func (d *daemon) openMQTT() (err error) {
 	if d.mqtt, err = mqtt.New(c); err != nil {
 		return cli.Usage(err)
 	}
-	d.meters.MQTT(func() metrics.MQTT {
-		s := d.mqtt.Stats()
-		return metrics.MQTT{
-			Connected: s.Connected, Connections: s.Connections, Waiting: s.Waiting, Published: s.Published,
-			Lost:     map[string]uint64{"queue_full": s.Overflowed, "refused": s.Refused},
-			Commands: map[string]uint64{"done": s.Commands, "failed": s.Faulty},
-		}
-	})
+	d.meters.MQTT(d.mqtt.Stats)
 	return nil
 }
 

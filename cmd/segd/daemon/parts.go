@@ -62,7 +62,7 @@ func (d *daemon) openWeb() (err error) {
 	if err := d.web.Listen(); err != nil {
 		return err
 	}
-	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
+	d.meters.Page(d.web.Stats)
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (d *daemon) busConfig() (bus.Config, error) {
 		c.Duplicates = true // the fleet's leases see to it
 	}
 	c.Panicked = func() { d.meters.CommandPanicked(metrics.NATS) }
-	c.Refused = func(r bus.Refusal) { d.meters.CommandRefused(string(r)) }
+	c.Refused = d.meters.CommandRefused
 	return c, err
 }
 
@@ -152,7 +152,7 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 // camera is the configuration of a camera.
 func (d *daemon) camera(b cameras.Build) pipeline.Config {
 	cam := b.Camera
-	m := meter{d.meters.Camera(cam.Name)}
+	m := d.meters.Camera(cam.Name)
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {

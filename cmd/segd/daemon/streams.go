@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/outputs/restream"
 	"github.com/segd/segd/web"
@@ -14,7 +13,7 @@ import (
 func (d *daemon) openStreams() (err error) {
 	d.streams = restream.New(restream.Config{Viewers: d.cfg.HTTP.Viewers, Logger: d.log})
 	d.whip.streams = d.streams
-	d.meters.Streams(func() metrics.Streams { return metrics.Streams(d.streams.Stats()) })
+	d.meters.Streams(d.streams.Stats)
 	if d.cfg.RTSP.Addr == "" {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
 )
@@ -17,15 +16,7 @@ func (d *daemon) openWebhooks() error {
 	if err := d.webhooks.Set(configured.Webhooks(d.cfg)); err != nil {
 		return cli.Usage(err)
 	}
-	d.meters.Webhooks(func() (all []metrics.Webhook) {
-		for _, s := range d.webhooks.Stats() {
-			all = append(all, metrics.Webhook{
-				Name: s.Name, Waiting: s.Waiting, Delivered: s.Delivered, Failed: s.Failed,
-				Lost: map[string]uint64{"queue_full": s.Overflowed, "expired": s.Expired, "refused": s.Refused},
-			})
-		}
-		return all
-	})
+	d.meters.Webhooks(d.webhooks.Stats)
 	return nil
 }
 

@@ -1,19 +1,13 @@
-package daemon
+package metrics
 
 import (
 	"image"
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/metrics"
-	"github.com/segd/segd/objects"
-	"github.com/segd/segd/objects/zones"
-	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
 )
 
@@ -46,7 +40,7 @@ func TestMeterOfScenes(t *testing.T) {
 				t.Fatal(err)
 			}
 			registry := prometheus.NewRegistry()
-			meter{metrics.New(registry).Camera("gate")}.Extracted(scene)
+			New(registry).Camera("gate").Extracted(scene)
 			families, err := registry.Gather()
 			if err != nil {
 				t.Fatal(err)
@@ -67,38 +61,10 @@ func TestMeterOfScenes(t *testing.T) {
 	}
 }
 
-// Each count of a camera is told as what it is, and each in one place.
-func TestMeterOfStatus(t *testing.T) {
-	snap := pipeline.Snapshot{
-		Up: true, Published: 1, Dropped: 5 + 6 + 4, Failed: 3, Unleased: 4, Unseen: 7, Damaged: 8,
-		Reconnects: 9, Restarts: 10, PublishFailures: 11,
-		DroppedBefore: [pipeline.Stages]uint64{pipeline.StageFeatures: 5, pipeline.StageTrack: 6, pipeline.StageView: 7},
-		Missed: [ingest.Misses]uint64{
-			ingest.MissLost: 12, ingest.MissUndecodable: 13, ingest.MissDisposable: 14, ingest.MissOverflow: 15, ingest.MissNoKey: 16,
-		},
-		Objects: []objects.Object{{ID: 1, Label: "Ada", State: tracker.Visible, Area: 17}, {ID: 2, Label: "Bob", State: tracker.Lost, Owner: objects.Detector}, {ID: 3, Dormant: true, Owner: objects.Detector}},
-		Zones:   zones.Counts{Zones: []zones.ZoneCount{{Name: "yard", Objects: 18, Entries: 19, Stays: 20}}, Lines: []zones.LineCount{{Name: "gate", AToB: 21, BToA: 22}}},
-	}
-	want := metrics.Status{
-		Up: true, Damaged: 8, Unseen: 7, Reconnects: 9, Restarts: 10, PublishFailures: 11, Automatic: 1,
-		Objects: []metrics.Object{{ID: 1, Label: "Ada", State: metrics.Visible, Area: 17}, {ID: 2, Label: "Bob", State: metrics.Lost}, {ID: 3, State: metrics.Visible}},
-		Zones:   []metrics.Zone{{Name: "yard", Objects: 18, Entries: 19, Stays: 20}}, Lines: []metrics.Line{{Name: "gate", AToB: 21, BToA: 22}},
-	}
-	for outcome, n := range map[metrics.Outcome]uint64{
-		metrics.Published: 1, metrics.Failed: 3, metrics.Unleased: 4, metrics.DroppedFeatures: 5, metrics.DroppedTracker: 6,
-		metrics.NotReceived: 12, metrics.Undecodable: 13, metrics.SkippedDisposable: 14, metrics.SkippedOverflow: 15, metrics.SkippedNoKey: 16,
-	} {
-		want.Frames[outcome] = n
-	}
-	if diff := cmp.Diff(want, cameraStatus(snap)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // Objects are counted by what labels them, also where no window is solved.
 func TestMeterOfSolves(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	meter{metrics.New(registry).Camera("gate")}.Solved(tracker.Solve{Report: tracker.Report{Unlearnt: 7, Estimated: 2}})
+	New(registry).Camera("gate").Solved(tracker.Solve{Report: tracker.Report{Unlearnt: 7, Estimated: 2}})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
