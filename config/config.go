@@ -22,31 +22,29 @@ import (
 // Config is the whole file. The zero value of a field means its default; the
 // comment names it.
 type Config struct {
-	// Site is the third token of every NATS subject, segd.v1.SITE.CAMERA.mask:
-	// [A-Za-z0-9_-]+. Default "home".
+	// Site is the third token of every NATS subject, as in segd.v1.SITE.CAMERA.mask: [A-Za-z0-9_-]+. Default "home".
 	Site string `yaml:"site"`
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
 	RTSP RTSP   `yaml:"rtsp"`
 	NATS NATS   `yaml:"nats"`
 	MQTT MQTT   `yaml:"mqtt"`
-	// Webhooks are HTTP servers that events are posted to, at most 32 (docs/webhooks.md). Default none.
+	// Webhooks are HTTP servers that events are posted to, at most 32 (docs/webhooks.md). A server gets the events that
+	// all of its lists agree to.
 	Webhooks []Webhook `yaml:"webhooks"`
-	// Fleet is for several segd that share cameras.
+	// Fleet is for several segd that share cameras (docs/fleet.md).
 	Fleet Fleet `yaml:"fleet"`
 	// Model is the network whose features describe a superpixel.
 	Model    Model    `yaml:"model"`
 	Detector Detector `yaml:"detector"`
 	Log      Log      `yaml:"log"`
-	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000.
-	// More follow fine outlines better and cost proportionally more time. Where small
-	// objects are there are more by itself, up to as many again.
+	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000. More follow fine outlines better
+	// and cost time in proportion. Small objects get more by themselves, up to as many again.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
-	// Privacy is that of all cameras that have none of their own.
+	// Privacy is what is hidden in the pictures of all cameras that have none of their own (docs/privacy.md).
 	Privacy Privacy `yaml:"privacy"`
-	// Cameras are the feeds. Others can be added while segd runs, in the page or by
-	// `segd camera add`; [] where all are.
+	// Cameras are the feeds; [] where all are added while segd runs (docs/cameras.md).
 	Cameras []Camera `yaml:"cameras"`
 }
 
@@ -55,27 +53,24 @@ type HTTP struct {
 	// Addr is host:port to listen on; port 0 lets the system choose.
 	// Default "127.0.0.1:8080". Off loopback a token is required.
 	Addr string `yaml:"addr"`
-	// Token is the bearer token that callers must present, 16 characters or more.
-	// Default none.
+	// Token is the bearer token of operators, 16 characters or more. Default none.
 	Token string `yaml:"token" secret:""`
-	// ViewerToken, beside Token, lets its bearer see everything and change nothing; 16
-	// characters or more. Default none.
+	// ViewerToken is the bearer token of viewers, who see everything and change nothing; 16 characters or more. Default
+	// none.
 	ViewerToken string `yaml:"viewer_token" secret:""`
-	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
-	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
+	// TrustedProxies are addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For and
+	// X-Forwarded-Proto are believed. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`
-	// BasePath is the path below which a proxy has all that is served here, such as /segd. It is served at / as well,
-	// for proxies that cut the path off and for who comes without one. Default none.
+	// BasePath is the path below which a proxy serves segd, such as /segd. segd answers at / too. Default none.
 	BasePath string `yaml:"base_path"`
-	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
-	// camera, as has each client that follows events. Who has ViewerToken and who has
-	// Token are counted apart, and each may have as many; as many besides may watch by RTSP
-	// and WHEP together, half of them the same stream. Default 64.
+	// Viewers are the most live connections, 1 to 10000, of viewers and of operators each, and as many by RTSP and WHEP
+	// together, half of them of one stream. A page has one for each camera, as has each client that follows events.
+	// Default 64.
 	Viewers int `yaml:"viewers"`
-	// Alertmanager is the URL of one, such as http://alertmanager:9093: the page shows which of segd's alerts fire, and
-	// what the runbook says of them. Default none.
+	// Alertmanager is the URL of one, such as http://alertmanager:9093: the page shows which alerts of segd fire.
+	// Default none.
 	Alertmanager string `yaml:"alertmanager"`
-	// TLS, if set, has everything served by HTTPS, and by that only.
+	// TLS, if set, serves everything by HTTPS only.
 	TLS TLS `yaml:"tls"`
 }
 
@@ -103,37 +98,33 @@ func network(text string) (netip.Prefix, bool) {
 // TLS names files of PEM, relative to the config file. They are read again when they
 // change.
 type TLS struct {
-	// Cert is the certificate, with those between it and the root. Default none.
+	// Cert is the certificate with its intermediates, in PEM; it is read again when it changes. Default none.
 	Cert string `yaml:"cert"`
 	// Key is its private key. Default none.
 	Key string `yaml:"key"`
 }
 
-// WHIP is how browsers and others publish to the cameras whose url is whip:, and how they
-// watch cameras by WHEP (docs/streams.md). The requests come to HTTP.Addr, the media goes through Addr.
+// WHIP is how browsers and others publish to cameras whose url is whip:, and watch cameras by WHEP. Requests come to
+// HTTP.Addr, media go through Addr.
 type WHIP struct {
-	// Addr is host:port for media, over UDP and TCP; the host is an IP address or
-	// localhost, an empty one means every interface. It is taken with the first camera that
-	// waits for a publisher, or the first who watches. Default "127.0.0.1:8189".
+	// Addr is host:port for media, over UDP and TCP; the host is an IP address, localhost, or empty for every interface.
+	// Default "127.0.0.1:8189". It is opened with the first publisher's camera or WHEP viewer.
 	Addr string `yaml:"addr"`
-	// PublicIPs are addresses by which publishers and viewers elsewhere reach Addr's port, such
-	// as that of a router that forwards it. Default none.
+	// PublicIPs are addresses by which others reach Addr's port, such as that of a router that forwards it. Default
+	// none.
 	PublicIPs []string `yaml:"public_ips"`
-	// Token lets its bearer publish and do nothing else, 16 characters or more; HTTP's
-	// token lets publish too. Default none.
+	// Token lets its bearer publish only, 16 characters or more; HTTP's token permits it too. Default none.
 	Token string `yaml:"token" secret:""`
-	// SecondPublisher of a camera that has one: refuse it, or let it replace the
-	// first. Default "refuse".
+	// SecondPublisher of a camera that has one: refuse it, or let it replace the first. Default "refuse".
 	SecondPublisher string `yaml:"second_publisher"`
-	// ICEServers are STUN and TURN servers that publishers and viewers are told of. Default none.
+	// ICEServers are STUN and TURN servers that publishers and viewers are told of.
 	ICEServers []ICEServer `yaml:"ice_servers"`
 }
 
-// RTSP serves the cameras' pictures as H.264, with their masks drawn or without (docs/streams.md). Passwords are http.token
-// and http.viewer_token.
+// RTSP serves the cameras as H.264 streams (docs/streams.md).
 type RTSP struct {
-	// Addr is host:port to listen on, such as 127.0.0.1:8554. Off loopback HTTP.Token is required. Default none: nothing
-	// is served by RTSP.
+	// Addr is host:port to listen on, such as 127.0.0.1:8554. Off loopback HTTP.Token is required. Default none: no
+	// RTSP.
 	Addr string `yaml:"addr"`
 }
 
@@ -148,49 +139,38 @@ type ICEServer struct {
 
 // NATS says where masks, events and status go.
 type NATS struct {
-	// URL of an external server, such as nats://nats.example:4222.
-	// Default none: a server is started inside this process.
+	// URL of an external server, such as nats://nats.example:4222. Default none: the embedded server.
 	URL string `yaml:"url"`
 	// Addr is host:port of the embedded server. Default "127.0.0.1:4222". Off
 	// loopback users or a token are required.
 	Addr string `yaml:"addr"`
-	// Token lets its bearer do everything on the embedded server, 16 characters or
-	// more. Default none.
+	// Token lets its bearer do everything on the embedded server, 16 characters or more. Default none.
 	Token string `yaml:"token" secret:""`
-	// Users may log in to the embedded server and do what their role says. Default none:
-	// without a token either, everybody on this machine may do everything.
+	// Users are the users of the embedded server. Without users and token, everybody on this machine may do everything.
 	Users []NATSUser `yaml:"users"`
-	// StoreDir is where the embedded server keeps JetStream's files, relative to
-	// the config file. Default a temporary folder, removed at the end.
+	// StoreDir is where the embedded server keeps JetStream's files. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
-	// CamerasKey is a file with the key that the cameras which are added while segd runs are
-	// encrypted with, 64 hexadecimal digits; relative to the config file. It is made where
-	// it is not there. Default cameras.key in the store_dir; with a URL none, and no
-	// cameras can be added.
+	// CamerasKey is a file with the key of added cameras, 64 hexadecimal digits; segd makes a missing one. Default
+	// cameras.key in the store_dir; with a URL none, and no cameras can be added.
 	CamerasKey string `yaml:"cameras_key"`
-	// Sync is when the embedded server has what it stores synced to disk: at an
-	// interval of two minutes, so that a power cut loses what came since, or always,
-	// before it acknowledges, which takes a store_dir and a disk's time for each message.
-	// Default "interval".
+	// Sync is when the embedded server syncs to disk: at an interval of two minutes, which a power cut can lose, or
+	// always, before it acknowledges a message, which takes a store_dir. Default "interval".
 	Sync string `yaml:"sync"`
 	// Format of the messages, protobuf or json. Default "protobuf".
 	Format string `yaml:"format"`
-	// Credentials is a file with a user's JWT and seed, as nsc writes it, for the
-	// server at URL; relative to the config file. Default none.
+	// Credentials is a file with a user's JWT and seed, as nsc writes it, for the server at URL. Default none.
 	Credentials string `yaml:"credentials"`
-	// NKey is a file with a user's seed, for the server at URL; relative to the
-	// config file. Default none.
+	// NKey is a file with a user's seed, for the server at URL. Default none.
 	NKey string  `yaml:"nkey"`
 	TLS  NATSTLS `yaml:"tls"`
-	// Events are kept by JetStream. Default 168h and 3072 MiB, 6144 with format json; 64 without a store_dir.
+	// Events are kept by JetStream for 168h and up to 3072 MiB, 6144 with format json, 64 without a store_dir.
 	Events Retention `yaml:"events"`
-	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
+	// Masks are kept by JetStream only with a max_age, up to 256 MiB.
 	Masks Retention `yaml:"masks"`
-	// Duplicates of a camera, published by another segd of the same site through the
-	// same server: refuse to start, or allow. Default "refuse".
+	// Duplicates of a camera, published by another segd of the site on the same server: refuse to start, or allow.
+	// Default "refuse".
 	Duplicates string `yaml:"duplicates"`
-	// Replicas are how many servers of the cluster at URL keep each stream and bucket that segd makes, 1 to 5.
-	// Default 1.
+	// Replicas are how many servers of the cluster at URL keep each stream and bucket of segd, 1 to 5. Default 1.
 	Replicas int `yaml:"replicas"`
 }
 
@@ -202,46 +182,38 @@ type NATSUser struct {
 	Password string `yaml:"password" secret:""`
 	// NKey is the user's public key (U…), in place of a password. Default none.
 	NKey string `yaml:"nkey"`
-	// Role is subscriber (hears masks, events and status and reads what is stored of them),
-	// operator (asks segd besides) or admin (may do everything). Required.
+	// Role is subscriber, operator or admin (docs/nats.md). Required.
 	Role string `yaml:"role"`
 }
 
-// NATSTLS names files in PEM, relative to the config file.
+// NATSTLS names files in PEM. They are read again when they change.
 type NATSTLS struct {
-	// CA holds the certificates of whom to trust with that of the server at NATS.URL.
-	// Default the machine's own.
+	// CA holds the certificates of authorities to trust at NATS.URL. Default the machine's own.
 	CA string `yaml:"ca"`
-	// Cert and Key are a certificate and its key, both or neither: with NATS.URL what
-	// segd shows that server, else the embedded server's, whose clients must then use
-	// TLS. They are read again when they change. Default none.
+	// Cert and Key are a certificate and its key: with NATS.URL segd's own at that server, else the embedded server's,
+	// whose clients must then use TLS. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
-// MQTT is a broker that counts of objects, events and pictures are published to as well, for Home Assistant and others
-// (docs/mqtt.md).
+// MQTT is a broker that gets counts of objects, events and pictures (docs/mqtt.md).
 type MQTT struct {
-	// URL of the broker, such as mqtt://broker.example or, by TLS, mqtts://broker.example; ports 1883 and 8883 if it
-	// names none. Default none: nothing is published by MQTT.
+	// URL of the broker, mqtt://… or, by TLS, mqtts://…; port 1883 or 8883 if it names none. Default none: no MQTT.
 	URL string `yaml:"url"`
-	// Username and PasswordFile, a file with the password, are for the broker. The file is relative to the config file,
-	// and read at each connection; line ends after the password do not count. Default none.
+	// Username and PasswordFile, a file with the password, are for the broker. The file is read at each connection,
+	// without line ends. Default none.
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
-	// ClientID is what the broker knows segd by, which no other client of it may have. Default segd-SITE, and -BOX in a
-	// fleet.
+	// ClientID is the name of segd at the broker, which no other client may have. Default segd-SITE, and -BOX in a fleet.
 	ClientID string  `yaml:"client_id"`
 	TLS      MQTTTLS `yaml:"tls"`
-	// Prefix is what topics begin with, PREFIX/SITE/camera/CAMERA/objects. Default "segd".
+	// Prefix is what topics begin with, as in PREFIX/SITE/camera/CAMERA/objects. Default "segd".
 	Prefix string `yaml:"prefix"`
-	// Discovery is what the topics begin with by which Home Assistant finds the cameras; empty (""): it is told of none.
-	// Default "homeassistant".
+	// Discovery is what the topics of Home Assistant's discovery begin with; empty (""): none. Default "homeassistant".
 	Discovery string `yaml:"discovery"`
-	// NoSnapshots says that no pictures are published. Default false: those of objects that events are about are.
+	// NoSnapshots publishes no pictures. Default false.
 	NoSnapshots bool `yaml:"no_snapshots"`
-	// Commands says that cameras which were added while segd runs may be paused, and their detect switched off, by MQTT:
-	// by everybody whom the broker lets publish there. Default false.
+	// Commands lets MQTT clients pause added cameras and switch their detect off. Default false.
 	Commands bool `yaml:"commands"`
 }
 
@@ -254,48 +226,42 @@ func duration(text string) time.Duration {
 	return d
 }
 
-// MQTTTLS names files in PEM, relative to the config file, for a URL that begins with mqtts. They are read again at each
-// connection.
+// MQTTTLS names files in PEM, for a URL that begins with mqtts. They are read again at each connection.
 type MQTTTLS struct {
-	// CA holds the certificates of whom to trust with the broker's. Default the machine's own.
+	// CA holds the certificates of authorities to trust. Default the machine's own.
 	CA string `yaml:"ca"`
-	// Cert and Key are a certificate and its key, both or neither, that segd shows the broker. Default none.
+	// Cert and Key are a certificate and its key, that segd shows the broker. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
 // Webhook is an HTTP server, and which events it gets: those that all of the lists agree to that are not empty.
 type Webhook struct {
-	// Name is the webhook's in the log and in metrics: [A-Za-z0-9_-]+, unique.
+	// Name is its name in the log and in metrics: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
-	// URL is where events are posted to, https://… or http://…, without a user. It is not shown in the API, since the path
-	// of some is a secret. Required.
+	// URL is where to, https://… or http://…, without a user. The API does not show it. Required.
 	URL string `yaml:"url" secret:""`
-	// Secret is what events are signed with, whsec_ and base64 of 24 to 64 bytes, as
-	// echo whsec_$(openssl rand -base64 32) makes one. Default none: they are not signed.
+	// Secret signs events: whsec_ and base64 of 24 to 64 bytes. Default none: they are not signed.
 	Secret string `yaml:"secret" secret:""`
-	// SecretFile is a file with the secret, in place of Secret; relative to the config file, and read whenever that is.
-	// Default none.
+	// SecretFile is a file with the secret, in place of secret; it is read when the configuration is. Default none.
 	SecretFile string `yaml:"secret_file"`
-	// CA holds the certificates of whom to trust with that of the server, PEM; relative to the config file. Default the
-	// machine's own.
+	// CA holds the certificates of authorities to trust, in PEM. Default the machine's own.
 	CA string `yaml:"ca"`
-	// Kinds are those of the events, such as object_entered or camera_down (docs/bus.md). Default all.
+	// Kinds are kinds of events, such as object_entered (docs/bus.md). Default all.
 	Kinds []string `yaml:"kinds"`
 	// Cameras are the names of cameras. Default all.
 	Cameras []string `yaml:"cameras"`
-	// Classes are those of objects, such as person; events of no object are left out then. Default all.
+	// Classes are classes of objects, such as person; with them events of no object are left out. Default all.
 	Classes []string `yaml:"classes"`
-	// Zones are the names of zones and lines that the events are of; others are left out then. Default all.
+	// Zones are the names of zones and lines; with them other events are left out. Default all.
 	Zones []string `yaml:"zones"`
 }
 
 // Retention bounds a JetStream stream; the oldest messages go first.
 type Retention struct {
-	// MaxAge is how long a message is kept, such as 90m or 168h. The default is with
-	// each stream.
+	// MaxAge is how long a message is kept, such as 90m or 168h.
 	MaxAge string `yaml:"max_age"`
-	// MaxMiB is how much is kept, 1 to 1048576 MiB. The default is with each stream.
+	// MaxMiB is how much is kept, 1 to 1048576 MiB.
 	MaxMiB int `yaml:"max_mib"`
 }
 
@@ -308,23 +274,19 @@ func (r Retention) Bytes() int64 { return int64(r.MaxMiB) << 20 }
 // Fleet has several segd of one site, the boxes, share their cameras: each runs where there is room, and moves when
 // its box dies (docs/fleet.md). All have one NATS.URL, and the same cameras.
 type Fleet struct {
-	// Box is the name of this box, [A-Za-z0-9_-]+, which no other of the site has. Default none: there is no fleet,
-	// and this segd runs all of its cameras.
+	// Box is the name of this box, [A-Za-z0-9_-]+, unique in the site. Default none: no fleet.
 	Box string `yaml:"box"`
-	// Labels are what this box has and a camera may require, each NAME=VALUE, such as gpu=true or near=gate. Default
-	// none.
+	// Labels are what this box has and a camera may require, each NAME=VALUE, such as gpu=true. Default none.
 	Labels []string `yaml:"labels"`
 	// MaxCameras is how many cameras this box runs at most, 0 to 1000; 0: any number. Default 0.
 	MaxCameras int `yaml:"max_cameras"`
-	// Page is the URL by which publishers and people reach this box's page, such as https://box-a.example:8080/.
-	// Publishers who come to another box are sent there. Default none: what they ask is handed on.
+	// Page is the URL by which publishers and people reach this box, such as https://box-a.example:8080/. Publishers at
+	// another box are redirected there; without it their requests are handed on. Default none.
 	Page string `yaml:"page"`
-	// Address is the URL by which the other boxes reach this box's page, to hand requests on, such as
-	// http://box-a:8080/. Default Page; without that HTTP.Addr, and where that is every interface, the address by which
-	// this machine reaches NATS.URL.
+	// Address is the URL by which other boxes reach this one. Default fleet.page, else http.addr as docs/fleet.md says.
 	Address string `yaml:"address"`
-	// TTL is for how long a box may be silent before others take its cameras, 1s to 1m; the same for all boxes.
-	// Default "2s".
+	// TTL is how long a box may be silent before others take its cameras, 1s to 1m; the same for all boxes. Default
+	// "2s".
 	TTL string `yaml:"ttl"`
 }
 
@@ -346,68 +308,58 @@ func LabelMap(labels []string) map[string]string {
 
 // Model is the feature network.
 type Model struct {
-	// Path of an ONNX or Caffe model, relative to the config file. Default none:
-	// the model inside the binary.
+	// Path of an ONNX or Caffe model. Default none: the model in the binary.
 	Path string `yaml:"path"`
 	// Taps are the names of the layers to read. Default the model's outputs.
 	Taps []string `yaml:"taps"`
-	// ShortSide scales the picture before the network so that its shorter side
-	// is about this many pixels, 32 to 4096. Default 544.
+	// ShortSide is the shorter side of the network's picture, in pixels, about; 32 to 4096. Default 544.
 	ShortSide int `yaml:"short_side"`
-	// Mean and Std, three numbers each in the model's channel order, normalise the
-	// input to (v−mean)/std, v in 0…255. Default those of the model in the binary.
+	// Mean and Std, three numbers each in the model's channel order, normalise the input to (v−mean)/std, v in 0…255.
+	// Default those of the model in the binary.
 	Mean []float64 `yaml:"mean"`
 	Std  []float64 `yaml:"std"`
-	// RGB says that the model wants its channels in that order. Default false: BGR.
+	// RGB: the model's channels are in that order. Default false: BGR.
 	RGB bool `yaml:"rgb"`
-	// Prototxt is the description of a Caffe model, relative to the config file.
-	// Default the model's path with that ending.
+	// Prototxt is the description of a Caffe model. Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
-	// Device computes the network: cpu; cuda, an NVIDIA card by an OpenCV built for it or by
-	// ONNX Runtime's; tensorrt, a card by ONNX Runtime's TensorRT; or auto for cuda where there
-	// is one that works. While a card fails, the processor computes. Default "auto".
+	// Device computes the network: cpu, cuda or tensorrt (docs/gpu.md), or auto for cuda where it works. While a card
+	// fails, the processor computes. Default "auto".
 	Device string `yaml:"device"`
-	// FP16 has a card compute in half precision, by OpenCV and TensorRT. Default false.
+	// FP16: a card computes in half precision. Default false.
 	FP16 bool `yaml:"fp16"`
-	// Batch is how many pictures of a size, of all cameras, the network computes in one run at most, 1
-	// to 64. Default 8 on a card and 1 on the processor, which gains nothing by it.
+	// Batch is how many pictures of a size the network computes in one run at most, 1 to 64. Default 8 on a card, 1 on
+	// the processor.
 	Batch int `yaml:"batch"`
-	// BatchWait is how long a picture waits for others that are to be computed with it, up to 100ms.
-	// Default "2ms".
+	// BatchWait is how long a picture waits for others of its batch, up to 100ms. Default "2ms".
 	BatchWait string `yaml:"batch_wait"`
-	// EngineCache is the folder for what TensorRT makes of the network for a card, which takes minutes,
-	// relative to the config file. Default segd in the user's folder of caches.
+	// EngineCache is the folder for TensorRT's engines, each made once in minutes. Default segd in the user's cache
+	// folder.
 	EngineCache string `yaml:"engine_cache"`
-	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime where its
-	// library is there and takes the network, and OpenCV elsewhere. Default "auto".
+	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime where its library is there and takes
+	// the network, else OpenCV. Default "auto".
 	Engine string `yaml:"engine"`
-	// EngineLibrary is the path of ONNX Runtime's shared library, relative to the config
-	// file. Default libonnxruntime.so beside segd, in ../lib/segd from there, in
-	// /usr/local/lib/segd or in /usr/lib/segd.
+	// EngineLibrary is ONNX Runtime's shared library. Default libonnxruntime.so beside segd, in ../lib/segd from there,
+	// in /usr/local/lib/segd or in /usr/lib/segd.
 	EngineLibrary string `yaml:"engine_library"`
-	// Threads of the network for a frame, 1 to 1024; the frames of several cameras are computed
-	// side by side. Default half of the cores divided by the cameras, at least one.
+	// Threads of the network for a frame, 1 to 1024. Default half of the cores divided by the cameras, at least one.
 	Threads int `yaml:"threads"`
 }
 
 // BatchWaitTime is BatchWait.
 func (m Model) BatchWaitTime() time.Duration { return duration(m.BatchWait) }
 
-// Detector finds what cameras with detect mark by themselves. What computes it is as for the model, but
-// for batches.
+// Detector finds what cameras with detect mark by themselves (docs/marking.md).
 type Detector struct {
-	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8, relative to the
-	// config file. Default none: the heads of the model, which that in the binary has.
+	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8. Default none: the heads of the model.
 	Path string `yaml:"path"`
-	// Names is a file with the names of the detector's classes, one a line in their order, relative to
-	// the config file. Default none: COCO's 80.
+	// Names is a file with the detector's class names, one a line in their order. Default none: COCO's 80.
 	Names string `yaml:"names"`
 }
 
 // Tracker is what finds the objects in a frame.
 type Tracker struct {
-	// BudgetMS is how many milliseconds the solver may take for a frame, 1 to 10000;
-	// it then keeps its best labels so far. Default 50.
+	// BudgetMS is how many milliseconds the solver may take for a frame, 1 to 10000; it then keeps its best labels so
+	// far. Default 50.
 	BudgetMS int `yaml:"budget_ms"`
 }
 
@@ -417,8 +369,8 @@ type Log struct {
 	Level string `yaml:"level"`
 	// Format is text or json. Default "text".
 	Format string `yaml:"format"`
-	// SlowMS: a frame that takes longer from capture to its masks, in milliseconds, is
-	// logged with the time of each stage, one a minute at most; 1 to 3600000. Default 500.
+	// SlowMS: a frame that takes more milliseconds from capture to its masks is logged with the time of each stage, one
+	// a minute at most; 1 to 3600000. Default 500.
 	SlowMS int `yaml:"slow_ms"`
 }
 
@@ -426,62 +378,48 @@ type Log struct {
 type Camera struct {
 	// Name is the fourth token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
-	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), snapshot+http://…, snapshot+https://… (one JPEG a request), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
-	// machine; what follows the ? may be left out), whip: (waits for
-	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
-	// config file's folder.
+	// URL is its source: rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://…, snapshot+http://…, snapshot+https://…,
+	// v4l2:/dev/video0, whip:, file:PATH or dir:PATH (docs/cameras.md).
 	URL string `yaml:"url"`
 	// PasswordFile is a file with the password of the user whom URL names without one, as in
-	// rtsp://admin@192.0.2.10/live; relative to the config file. Line ends after it do not count. It is
-	// read whenever the config file is, and not watched. Default none.
+	// rtsp://admin@192.0.2.10/live. It is read when the configuration is, without line ends. Default none.
 	PasswordFile string `yaml:"password_file"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
-	// Decode says what decodes the video of a camera or publisher: software, cuda
-	// (NVIDIA), vaapi (Intel, AMD), or auto for whichever of these is there. Where the
-	// device fails software takes over. Default "software".
+	// Decode says what decodes the video of a camera or publisher: software, cuda (NVIDIA), vaapi (Intel, AMD), or auto
+	// for one that is there. Where the device fails, software takes over. Default "software".
 	Decode string `yaml:"decode"`
-	// Clock is what the frames of a camera or publisher are timed by: sender, its RTP time;
-	// arrival, the time at which they come; or auto for the sender's until it runs faster or
-	// slower than time passes (docs/cameras.md). Default "auto".
+	// Clock is what times the frames of a camera or publisher: sender, its RTP time; arrival; or auto for the sender's
+	// while it runs rightly (docs/cameras.md). Default "auto".
 	Clock string `yaml:"clock"`
-	// Fingerprint is the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or
-	// snapshot+https:// camera, 64 hexadecimal digits, with or without colons. Default none: the
-	// certificate must be trusted by this machine.
+	// Fingerprint is the SHA-256 of a camera's TLS certificate, 64 hexadecimal digits, with or without colons. Default
+	// none: the machine must trust the certificate.
 	Fingerprint string `yaml:"fingerprint"`
-	// Rotate turns the picture clockwise, by 0, 90, 180 or 270 degrees, after what the camera or file says
-	// itself. Masks, zones and lines are of the turned picture. Default 0.
+	// Rotate turns the picture clockwise by 0, 90, 180 or 270 degrees, after what the camera or file says itself. Masks,
+	// zones and lines are of the turned picture. Default 0.
 	Rotate int `yaml:"rotate"`
-	// Aspect is WIDTH:HEIGHT of the whole picture as it is meant to be seen, turned, such as 16:9 or 4:3, from
-	// 1:16 to 16:1, for a picture that looks squeezed. Default as the camera or file says, else with square
-	// pixels.
+	// Aspect is WIDTH:HEIGHT of the whole picture as it should look, turned, such as 16:9, from 1:16 to 16:1. Default as
+	// the camera or file says, else with square pixels.
 	Aspect string `yaml:"aspect"`
-	// Deinterlace says which pictures of two fields are made whole: auto, those that the video calls
-	// interlaced; on, all, for a camera that does not say so; or off. Such a picture comes when the next one
-	// does. Default "auto".
+	// Deinterlace makes whole pictures of interlaced ones: auto, of those that the video calls interlaced; on, of all;
+	// or off. Default "auto".
 	Deinterlace string `yaml:"deinterlace"`
-	// FPS paces a dir: camera, above 0 to 1000, and says how often a second a
-	// snapshot+http:// or snapshot+https:// camera is asked for a picture, at least once an hour
-	// (0.000278). Default 25, of a snapshot camera 1.
+	// FPS is the pictures a second of a dir: or snapshot camera, above 0 to 1000; of a snapshot camera at least
+	// 0.000278, one an hour. Default 25, of a snapshot camera 1.
 	FPS float64 `yaml:"fps"`
 	// Loop starts a file: or dir: camera over at its end. Default false.
 	Loop bool `yaml:"loop"`
-	// Annotation is a JSON file with the objects to follow, relative to the
-	// config file, best one with its picture, as `segd objects CAMERA --save FILE`
-	// writes. Default none: annotate with `segd annotate`.
+	// Annotation is a JSON file with the objects to follow, best with its picture, as `segd objects CAMERA --save FILE`
+	// writes (docs/annotations.md). Default none.
 	Annotation string `yaml:"annotation"`
-	// Zones are parts of the picture, at most 32: an event says when an object enters one,
-	// leaves it or stays in it (docs/zones.md). Default none.
+	// Zones are parts of the picture, at most 32: events say when objects enter, leave or stay (docs/zones.md).
 	Zones []Zone `yaml:"zones"`
-	// Lines are straight lines in the picture, at most 32: an event says when an object crosses one,
-	// and which way. Default none.
+	// Lines are straight lines in the picture, at most 32: events say when an object crosses one, and which way.
 	Lines  []Line `yaml:"lines"`
 	Detect Detect `yaml:"detect"`
-	// Privacy is in place of that for all cameras.
+	// Privacy is in place of privacy for all cameras.
 	Privacy Privacy `yaml:"privacy"`
-	// Ignore are polygons, at most 32, as of zones, that are black before anything else sees the picture: nothing is
-	// detected, marked or shown there (docs/privacy.md). Default none.
+	// Ignore are polygons, at most 32, as of zones, that are black before anything else sees the picture. Default none.
 	Ignore [][][]float64 `yaml:"ignore"`
 	// Requires are labels that a box of a fleet must have to run the camera, each NAME=VALUE. Default none.
 	Requires []string `yaml:"requires"`
@@ -507,29 +445,28 @@ func parseAspect(text string) (ratio float64, ok bool) {
 	return ratio, ratio >= 1.0/maxAspect && ratio <= maxAspect
 }
 
-// Detect is what segd marks by itself of what a detector finds (docs/marking.md). A camera without it marks persons
-// and road vehicles. With off: true only people and programs mark.
+// Detect is what segd marks by itself of what a detector finds (docs/marking.md).
 type Detect struct {
-	// Classes are the names of what is marked, of those that the detector knows. Default person, bicycle, car,
-	// motorcycle, bus and truck; with detector.names those of them that it knows, or all its names if it knows none of them.
+	// Classes are the names of what is marked. Default person, bicycle, car, motorcycle, bus and truck; with
+	// detector.names those of them that it knows, or all its names if it knows none of them.
 	Classes []string `yaml:"classes"`
-	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
-	// nothing is detected without, 200ms, and else with privacy 500ms. Frames that are dropped do not count. Default "1s".
+	// Every is the stream time from one look at the whole picture to the next, 100ms to 1h. Default "1s"; with a
+	// detector.path, which finds nothing in between, 200ms, else with privacy 500ms.
 	Every string `yaml:"every"`
-	// Score is the chance of being right that the network has to have given a thing once for it to be marked, above 0 to 1. Default 0.65.
+	// Score is the chance of being right that the network must have given a thing once for it to be marked, above 0 to
+	// 1. Default 0.65.
 	Score float64 `yaml:"score"`
-	// MaxObjects is how many objects that were marked so there are at most, 1 to 100. Default 30.
+	// MaxObjects is how many objects are marked so at most, 1 to 100. Default 30.
 	MaxObjects int `yaml:"max_objects"`
-	// Keep is how long one of them may be out of sight, 1s or more; then it is forgotten. Default "30s".
+	// Keep is how long such an object may be out of sight, 1s or more, before it is forgotten. Default "30s".
 	Keep string `yaml:"keep"`
-	// Reidentify is how much something new has to look like an object that was lost to be that again, of
-	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for someone
-	// else, and the fewer are known again; 1: none. Default 0.65.
+	// Reidentify is how alike in colours a new detection and a lost object must be to be the same, above 0 to 1. Higher:
+	// fewer strangers are taken for it, and fewer objects are known again; 1: none. Default 0.65.
 	Reidentify float64 `yaml:"reidentify"`
-	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
-	// the middle of its box's lower edge, is marked. Default none: anywhere.
+	// Zones are names of the camera's zones: only what stands in one when it is found, by the middle of its box's lower
+	// edge, is marked. Default none: anywhere.
 	Zones []string `yaml:"zones"`
-	// Off has nothing marked; the rest stays as it is. Default false.
+	// Off marks nothing; the other settings stay. Default false.
 	Off bool `yaml:"off"`
 }
 
@@ -549,18 +486,18 @@ func (d Detect) KeepTime() time.Duration { return duration(d.Keep) }
 
 // Privacy hides objects in all pictures that leave segd (docs/privacy.md). Their masks and events are told all the same.
 type Privacy struct {
-	// Blur are classes, of those in the camera's detect, that are hidden by blocks of colour. What people marked is hidden
-	// if it is called by one of these names. Default none.
+	// Blur are classes, of those in the camera's detect, that blocks of colour hide; also what people marked under such
+	// a name. Default none.
 	Blur []string `yaml:"blur"`
-	// Fill are those that are filled with grey, likewise. Default none.
+	// Fill are classes that grey hides, likewise. Default none.
 	Fill []string `yaml:"fill"`
 	// Except leaves out what people marked or keep: kept. Default none.
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show says who sees all of the pictures: nobody, or operator, whom http.token lets in. Default "nobody".
+	// Show says who sees all of the pictures: nobody, or operator. Default "nobody".
 	Show string `yaml:"show"`
-	// Off has nothing hidden. Default false.
+	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`
 }
 
@@ -611,17 +548,16 @@ func (c Camera) Ignored() [][]zones.Point {
 type Zone struct {
 	// Name is [A-Za-z0-9_-]+, 64 at most, unique among the camera's zones.
 	Name string `yaml:"name"`
-	// Polygon is its corners in order, 3 to 64 of [x, y]: fractions of the picture's width
-	// from the left and of its height from the top, 0 to 1. Its sides do not cross. Required.
+	// Polygon is its corners in order, 3 to 64 of [x, y]: fractions of the picture's width from the left and height from
+	// the top. Its sides do not cross. Required.
 	Polygon [][]float64 `yaml:"polygon"`
-	// By is what tells that an object is in it: foot, the middle of the lower edge of its extent or, without
-	// one, of the mask's lowest rows, or share, that of the mask's pixels which are in it. Default "foot".
+	// By is what tells that an object is in it: foot, the middle of the lower edge of its extent or, without one, of the
+	// mask's lowest rows; or share, that of its mask's pixels in the zone. Default "foot".
 	By string `yaml:"by"`
-	// Share is the part of the mask's pixels from which on an object is in it, above 0 to 1;
-	// with by: share only. Default 0.5.
+	// Share is the part of the mask's pixels from which on an object is in it, above 0 to 1, with by: share. Default
+	// 0.5.
 	Share float64 `yaml:"share"`
-	// Dwell is the time after which an event says that an object stays in it, such as 10s;
-	// 1s or more. Default none.
+	// Dwell is the time after which an event says that an object stays, 1s or more, such as 10s. Default none.
 	Dwell string `yaml:"dwell"`
 }
 
@@ -629,8 +565,8 @@ type Zone struct {
 type Line struct {
 	// Name is [A-Za-z0-9_-]+, 64 at most, unique among the camera's lines.
 	Name string `yaml:"name"`
-	// Points are where it begins and ends, two of [x, y] as of a zone. Who looks from the
-	// first to the second has its side a on the left hand and b on the right. Required.
+	// Points are where it begins and ends, two of [x, y] as of a zone. Seen from the first to the second, side a is on
+	// the left and b on the right. Required.
 	Points [][]float64 `yaml:"points"`
 }
 

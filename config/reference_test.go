@@ -29,19 +29,19 @@ var referenceHead = fmt.Sprintf(`# Configuration
 
 <!-- Made of config/config.go by go generate ./config. Do not edit. -->
 
-segd reads one YAML file: `+"`"+`segd run -c segd.yaml`+"`"+`. Start with [deploy/segd.example.yaml](../deploy/segd.example.yaml).
-`+"`"+`segd check -c segd.yaml`+"`"+` lists each fault with its line, and tests whether the model loads and the cameras answer.
+Every setting of segd's YAML file, for whoever writes one: `+"`"+`segd run -c segd.yaml`+"`"+` reads it.
+[deploy/segd.example.yaml](../deploy/segd.example.yaml) is a start. `+"`"+`segd check -c segd.yaml`+"`"+` lists each fault with its line, and
+tests whether the model loads and the cameras answer.
 
-- Only `+"`"+`cameras`+"`"+` is required. Other settings have the defaults listed here.
+- Only `+"`"+`cameras`+"`"+` is required. The others have the defaults listed here.
+- An environment variable overrides the file, also for `+"`"+`segd demo`+"`"+`: `+"`"+`SEGD_`+"`"+` and the setting's name in capitals, with `+"`"+`_`+"`"+`
+  for dots, as `+"`"+`SEGD_HTTP_BASE_PATH`+"`"+` for `+"`"+`http.base_path`+"`"+`. Lists, and settings in them such as `+"`"+`cameras[]`+"`"+`, come from the file only.
 - Unknown keys, and values of another type, are errors. Anchors, aliases and merged mappings (`+"`"+`<<: *name`+"`"+`) are read; put
   anchors of your own under top-level keys that begin with `+"`"+`x-`+"`"+`, such as `+"`"+`x-camera: &usual {transport: tcp}`+"`"+`.
-- An environment variable overrides the file, also for `+"`"+`segd demo`+"`"+`. Lists, and settings below `+"`"+`cameras`+"`"+`, come from the
-  file only.
 - Relative paths start at the file's folder.
-- A text has at most %d bytes. Names, URLs, paths, tokens and passwords have [other limits](api.md#limits), and so do
+- A string has at most %d bytes. Names, URLs, paths, tokens and passwords have [other limits](api.md#limits), and so do
   [files](operations.md#files).
-- Changes of cameras, of `+"`"+`webhooks`+"`"+` and of `+"`"+`log.level`+"`"+` apply while segd runs. Others need a restart
-  ([operations.md](operations.md#change-the-configuration)).
+- Some changes [apply while segd runs](operations.md#change-the-configuration); others need a restart.
 `, limit.MaxText)
 
 // The page is what the code makes of it.
@@ -83,6 +83,8 @@ type referrer struct {
 	defaults *Config           // with one of what there are several
 	types    map[string]string // comments by Go type
 	fields   map[string]string // comments by Go type and field, with a dot between
+	shared   map[string]string // by the same, the field before whose comment is of both
+	told     map[string]string // where a type's settings are, by its name
 }
 
 func newReferrer(t *testing.T) *referrer {
@@ -92,7 +94,7 @@ func newReferrer(t *testing.T) *referrer {
 		t.Fatal(err)
 	}
 	c.NATS.Users = make([]NATSUser, 1) // none is complete without a password
-	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}}
+	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}, shared: map[string]string{}, told: map[string]string{}}
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -114,13 +116,15 @@ func newReferrer(t *testing.T) *referrer {
 }
 
 func (r *referrer) structure(name string, s *ast.StructType) {
-	before := ""
+	before, of := "", ""
 	for _, f := range s.Fields.List {
 		comment := flat(f.Doc)
 		for _, id := range f.Names {
 			if comment == "" && strings.Contains(before, " and "+id.Name) {
 				comment = before // "Mean and Std, …" is said once
+				r.shared[name+"."+id.Name] = of
 			}
+			of = id.Name
 			r.fields[name+"."+id.Name] = comment
 		}
 		before = comment
@@ -154,22 +158,55 @@ func (r *referrer) section(path string, v reflect.Value) string {
 		comment := r.fields[v.Type().Name()+"."+field.Name]
 		switch {
 		case value.Kind() == reflect.Struct:
-			after.WriteString(r.heading(at, comment, value.Type(), v.Type()) + r.section(at, value))
+			after.WriteString(r.heading(at, comment, value.Type(), v.Type()) + r.once(at, value))
 			continue
 		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
 			at += "[]"
-			after.WriteString(r.heading(at, comment, value.Type().Elem(), v.Type()) + r.section(at, value.Index(0)))
+			after.WriteString(r.heading(at, comment, value.Type().Elem(), v.Type()) + r.once(at, value.Index(0)))
 			continue
 		}
 		if comment == "" {
 			r.t.Errorf("%s has no comment", at)
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", key, kindOf(value.Type()), r.standard(field, value), variable(at, value), r.prose(comment, v.Type()))
+		text := r.prose(withoutDefault(comment, value), v.Type())
+		if first, ok := r.shared[v.Type().Name()+"."+field.Name]; ok {
+			other, _ := v.Type().FieldByName(first)
+			text = "See `" + other.Tag.Get("yaml") + "`."
+		}
+		standard := r.standard(field, value)
+		if standard != "" {
+			standard = ", " + standard
+		}
+		fmt.Fprintf(&table, "| `%s` | %s%s | %s |\n", key, kindOf(value.Type()), standard, text)
 	}
 	if table.Len() > 0 {
-		return "\n| setting | type | default | environment | |\n|---|---|---|---|---|\n" + table.String() + after.String()
+		return "\n| setting | type, default | |\n|---|---|---|\n" + table.String() + after.String()
 	}
 	return after.String()
+}
+
+// once is the section of a struct, or where that of its type is.
+func (r *referrer) once(path string, v reflect.Value) string {
+	name := v.Type().Name()
+	if at, ok := r.told[name]; ok {
+		return fmt.Sprintf("\nIts settings are those of [%s](#%s).\n", at, strings.NewReplacer(".", "", "[]", "").Replace(at))
+	}
+	r.told[name] = path
+	return r.section(path, v)
+}
+
+var literalDefault = regexp.MustCompile(`\s*Default (none|all|"[^"]*"|[\d.]+|true|false)(\.|; |: |,? of )`)
+
+// withoutDefault is a comment without the default that the table's column shows, or that is none.
+func withoutDefault(comment string, v reflect.Value) string {
+	m := literalDefault.FindStringSubmatchIndex(comment)
+	if m == nil || comment[m[4]:m[5]] != "." {
+		return comment
+	}
+	if comment[m[2]:m[3]] == "none" || v.Kind() != reflect.Slice && !v.IsZero() || v.Kind() == reflect.Bool || v.Kind() == reflect.Int {
+		return comment[:m[0]] + comment[m[1]:]
+	}
+	return comment
 }
 
 func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
@@ -183,15 +220,15 @@ func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
-		return "list of " + map[string]string{"text": "texts", "number": "numbers", "list of numbers": "points", "list of points": "polygons"}[kindOf(t.Elem())]
+		return "list of " + map[string]string{"string": "strings", "number": "numbers", "list of numbers": "points", "list of points": "polygons"}[kindOf(t.Elem())]
 	case reflect.String:
-		return "text"
+		return "string"
 	case reflect.Int:
-		return "whole number"
+		return "integer"
 	case reflect.Float64:
 		return "number"
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	}
 	return t.String()
 }
@@ -202,13 +239,6 @@ func (r *referrer) standard(field reflect.StructField, v reflect.Value) string {
 		return ""
 	}
 	return fmt.Sprintf("`%v`", v.Interface())
-}
-
-func variable(path string, v reflect.Value) string {
-	if strings.Contains(path, "[]") || v.Kind() == reflect.Slice {
-		return ""
-	}
-	return "`" + variableName(path) + "`"
 }
 
 var goNames = regexp.MustCompile(`\b(HTTP|WHIP|NATS|Model|Detector|Tracker|Log)(?:\.([A-Z]\w*)|'s (token))`)
@@ -235,5 +265,6 @@ func (r *referrer) prose(comment string, of reflect.Type) string {
 		return "`" + strings.ToLower(m[1]) + "." + strings.ToLower(m[2]+m[3]) + "`"
 	})
 	comment = regexp.MustCompile(`\bAddr\b`).ReplaceAllString(comment, "`addr`")
+	comment = regexp.MustCompile(`docs/(\w+\.md)`).ReplaceAllString(comment, "[$1]($1)")
 	return strings.ReplaceAll(comment, "|", `\|`)
 }
