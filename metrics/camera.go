@@ -38,77 +38,102 @@ const (
 
 var ends = [...]string{"converged", "iterations", "time"}
 
-// Camera are the metrics of one camera, and its pipeline.Meter.
+// Camera are the metrics of one camera, their collector, and its pipeline.Meter.
 type Camera struct {
-	m    *Metrics
-	name string
+	parts []prometheus.Collector
 
 	// Of these the series are there from the start.
-	stages     [len(stages)]prometheus.Observer
-	latency    prometheus.Observer
-	iterations prometheus.Observer
-	guaranteed prometheus.Counter
-	violations prometheus.Counter
-	windows    [len(ends)]prometheus.Counter
-	bySolver   prometheus.Counter
-	byAffinity prometheus.Counter
-	packets    [len(packetOutcomes)]prometheus.Counter
-	held       prometheus.Observer
-	fallbacks  prometheus.Counter
-	share      prometheus.Observer
-	pieces     prometheus.Observer
-	looks      prometheus.Counter
-	blind      prometheus.Counter
-	looking    prometheus.Observer
-	unmarked   prometheus.Counter
-	limited    prometheus.Counter
-	thumbs     [len(thumbnailOutcomes)]prometheus.Counter
-	keeping    prometheus.Observer
-	unkept     prometheus.Counter
+	latency, iterations, held, share, pieces, looking, keeping                                       prometheus.Histogram
+	guaranteed, violations, fallbacks, looks, blind, unmarked, limited, unkept, bySolver, byAffinity prometheus.Counter
 
-	// The rest come and go: a series is made under mu and only while the camera
-	// is not removed.
-	mu      sync.Mutex
-	removed bool
-	read    func() pipeline.Snapshot
-	last    tracker.Report // of those with iterations
-	solved  time.Time
+	windows, packets, thumbs []prometheus.Counter  // by ends, packetOutcomes, thumbnailOutcomes
+	stages                   []prometheus.Observer // by stages
+
+	// The others come with their first value.
+	offset, jitter, keptAt, keptSize, decoder *prometheus.GaugeVec
+	detected                                  *prometheus.CounterVec
+
+	mu     sync.Mutex // guards what follows
+	read   func() pipeline.Snapshot
+	last   tracker.Report // of those with iterations
+	solved time.Time
 }
 
-func newCamera(m *Metrics, name string) *Camera {
-	c := &Camera{
-		m: m, name: name, read: func() pipeline.Snapshot { return pipeline.Snapshot{} },
-		latency:    m.latency.WithLabelValues(name),
-		iterations: m.solver.iterations.WithLabelValues(name),
-		guaranteed: m.solver.guaranteed.WithLabelValues(name),
-		violations: m.solver.violations.WithLabelValues(name),
-		bySolver:   m.solver.labelled.WithLabelValues(name, "solver"),
-		byAffinity: m.solver.labelled.WithLabelValues(name, "affinity"),
-		held:       m.held.WithLabelValues(name),
-		fallbacks:  m.fallbacks.WithLabelValues(name),
-		share:      m.share.WithLabelValues(name),
-		pieces:     m.pieces.WithLabelValues(name),
-		looks:      m.looks.WithLabelValues(name),
-		blind:      m.blind.WithLabelValues(name),
-		looking:    m.looking.WithLabelValues(name),
-		unmarked:   m.unmarked.WithLabelValues(name),
-		limited:    m.limited.WithLabelValues(name),
-		keeping:    m.keeping.WithLabelValues(name),
-		unkept:     m.unkept.WithLabelValues(name),
+func newCamera(name string) *Camera {
+	c := &Camera{read: func() pipeline.Snapshot { return pipeline.Snapshot{} }}
+	of := prometheus.Labels{labelCamera: name}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return part(c, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: of}, labels))
 	}
-	for i, e := range ends {
-		c.windows[i] = m.solver.windows.WithLabelValues(name, e)
+	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues() }
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return part(c, prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: of}, labels))
 	}
-	for i, o := range packetOutcomes {
-		c.packets[i] = m.packets.WithLabelValues(name, o)
+	inHistogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: of, Buckets: buckets}
 	}
-	for i, o := range thumbnailOutcomes {
-		c.thumbs[i] = m.thumbs.WithLabelValues(name, o)
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return part(c, prometheus.NewHistogram(inHistogram(name, help, buckets)))
 	}
-	for i, s := range stages {
-		c.stages[i] = m.stages.WithLabelValues(name, s)
-	}
+	c.latency = histogram("frame_latency_seconds", "Time from a frame's capture to the publishing of its masks.", latencyBuckets)
+	took := part(c, prometheus.NewHistogramVec(inHistogram("stage_duration_seconds", "Time one frame takes in a stage.", stageBuckets), []string{labelStage}))
+	c.stages = each(took.WithLabelValues, stages[:])
+	c.share = histogram("frame_roi_ratio", "Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.", shareBuckets)
+	c.pieces = histogram("frame_superpixels", "Superpixels a frame is cut into, in its regions of interest.", superpixelBuckets)
+	c.looks = counter("detector_looks_total", "Frames that a detector of its own looked at, or tried to.")
+	c.blind = counter("detector_failures_total", "Of these, looks that came to nothing because something failed.")
+	c.looking = histogram("detector_duration_seconds", "Time of a look.", stageBuckets)
+	c.detected = counters("detections_total", "Things of the wanted classes that were detected in a frame, known or new, by class.", labelClass)
+	c.unmarked = counter("detections_unmarked_total", "Things that were detected and not marked, because there were too many objects.")
+	c.limited = counter("events_limited_total", "Events of objects that were not told when they happened, because there were too many.")
+	c.thumbs = each(counters("thumbnails_total",
+		"Thumbnails of events by outcome: made, removed (for newer ones) and left_out (as too many waited, or something failed).", labelOutcome).WithLabelValues, thumbnailOutcomes[:])
+	c.keptAt = gauge("checkpoint_timestamp_seconds", "When the camera's newest checkpoint was kept, in seconds since 1970.")
+	c.keptSize = gauge("checkpoint_size_bytes", "Size of the camera's newest checkpoint.")
+	c.keeping = histogram("checkpoint_duration_seconds", "Time to make and keep a checkpoint, beside the frames.", stageBuckets)
+	c.unkept = counter("checkpoint_failures_total", "Checkpoints that could not be kept.")
+	c.offset = gauge("ingest_clock_offset_seconds", "The camera's clock by its RTCP sender reports minus the local clock.")
+	c.packets = each(counters("ingest_packets_total", "RTP packets: on_time, late (after ones behind them) and lost.", labelOutcome).WithLabelValues, packetOutcomes[:])
+	c.held = histogram("ingest_reorder_wait_seconds", "Time a publisher's packet waited for ones before it.", heldBuckets)
+	c.jitter = gauge("ingest_jitter_seconds", "How unevenly RTP packets come, by RFC 3550.")
+	c.fallbacks = counter("ingest_decode_fallbacks_total", "Times that software took over decoding from a device that was configured.")
+	c.decoder = gauge("ingest_decoder_info", "Always 1; the labels say what the video is in and what decodes it.", labelCodec, labelDevice)
+	c.iterations = histogram("solver_iterations", "ADMM iterations a window.", iterationBuckets)
+	c.guaranteed = counter("solver_guaranteed_iterations_total",
+		"ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.")
+	c.violations = counter("solver_descent_violations_total", "ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.")
+	c.windows = each(counters("solver_windows_total",
+		"Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).", labelEnd).WithLabelValues, ends[:])
+	labelled := counters("labelled_objects_total",
+		"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).", labelBy)
+	c.bySolver, c.byAffinity = labelled.WithLabelValues("solver"), labelled.WithLabelValues("affinity")
 	return c
+}
+
+// part is v, which is one of c's from now on.
+func part[V prometheus.Collector](c *Camera, v V) V {
+	c.parts = append(c.parts, v)
+	return v
+}
+
+// each are the series of all values of a label.
+func each[S any](series func(...string) S, values []string) (all []S) {
+	for _, v := range values {
+		all = append(all, series(v))
+	}
+	return all
+}
+
+func (c *Camera) Describe(descs chan<- *prometheus.Desc) {
+	for _, p := range c.parts {
+		p.Describe(descs)
+	}
+}
+
+func (c *Camera) Collect(out chan<- prometheus.Metric) {
+	for _, p := range c.parts {
+		p.Collect(out)
+	}
 }
 
 // Packets counts RTP packets that came, of which some came late, after ones
@@ -123,16 +148,12 @@ func (c *Camera) Packets(came, late, lost int) {
 func (c *Camera) Held(d time.Duration) { c.held.Observe(d.Seconds()) }
 
 // Jitter sets how unevenly packets come.
-func (c *Camera) Jitter(d time.Duration) { c.set(c.m.jitter, d.Seconds()) }
+func (c *Camera) Jitter(d time.Duration) { c.jitter.WithLabelValues().Set(d.Seconds()) }
 
 // Decoder says what the video is in and what decodes it: "software", or a device.
 func (c *Camera) Decoder(codec, device string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.removed {
-		c.m.decoder.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
-		c.m.decoder.WithLabelValues(c.name, codec, device).Set(1)
-	}
+	c.decoder.Reset()
+	c.decoder.WithLabelValues(codec, device).Set(1)
 }
 
 // DecodeFallback counts a time that software took over from a device.
@@ -167,13 +188,7 @@ func (c *Camera) Looked(d time.Duration) {
 func (c *Camera) LookFailed() { c.blind.Inc() }
 
 // Detected counts one thing that was detected. Classes must not be unbounded.
-func (c *Camera) Detected(class string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.removed {
-		c.m.detected.WithLabelValues(c.name, class).Inc()
-	}
-}
+func (c *Camera) Detected(class string) { c.detected.WithLabelValues(class).Inc() }
 
 // Limited counts an event that was not told when it happened.
 func (c *Camera) Limited() { c.limited.Inc() }
@@ -194,8 +209,8 @@ func (c *Camera) Checkpoint(bytes int, took time.Duration, err error) {
 		c.unkept.Inc()
 		return
 	}
-	c.set(c.m.keptAt, float64(time.Now().UnixMilli())/1000)
-	c.set(c.m.keptSize, float64(bytes))
+	c.keptAt.WithLabelValues().Set(float64(time.Now().UnixMilli()) / 1000)
+	c.keptSize.WithLabelValues().Set(float64(bytes))
 	c.keeping.Observe(took.Seconds())
 }
 
@@ -218,38 +233,16 @@ func (c *Camera) Solved(s tracker.Solve) {
 	case s.OutOfTime:
 		end = endTime
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.removed {
-		return
-	}
 	c.iterations.Observe(float64(s.Iterations))
 	c.guaranteed.Add(float64(s.Guaranteed))
 	c.violations.Add(float64(s.Violations))
 	c.windows[end].Inc()
 	if s.Iterations > 0 { // else the time was up before there was anything to tell
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.last, c.solved = s.Report, time.Now()
 	}
 }
 
 // ClockOffset sets the sender's clock minus ours.
-func (c *Camera) ClockOffset(d time.Duration) { c.set(c.m.offset, d.Seconds()) }
-
-// set sets a gauge that comes with its first value.
-func (c *Camera) set(vec *prometheus.GaugeVec, value float64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.removed {
-		vec.WithLabelValues(c.name).Set(value)
-	}
-}
-
-// remove removes every series of the camera for good.
-func (c *Camera) remove() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.removed = true
-	for _, vec := range c.m.ofCameras {
-		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
-	}
-}
+func (c *Camera) ClockOffset(d time.Duration) { c.offset.WithLabelValues().Set(d.Seconds()) }

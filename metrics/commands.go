@@ -18,7 +18,10 @@ const (
 // commandVecs count the requests that were not carried out, whatever they ask for.
 type commandVecs struct{ panics, refused *prometheus.CounterVec }
 
-func newCommandVecs(counter func(name, help string, labels ...string) *prometheus.CounterVec) commandVecs {
+func newCommandVecs() commandVecs {
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, []string{label})
+	}
 	v := commandVecs{
 		panics: counter("command_panics_total",
 			"Commands that panicked, by transport: nats or http.", labelTransport),

@@ -8,19 +8,6 @@ import (
 	"github.com/segd/segd/fleet"
 )
 
-// Fleet is what a box knows of its fleet.
-type Fleet struct {
-	Publishing bool // this box may publish what it runs
-	Plan       bool // this box evens out how full the boxes are
-	Boxes      int  // that are alive
-	Cameras    int  // that there are
-	Unplaced   int  // of them, those that no box runs
-	Own        int  // those that this box runs
-	Capacity   float64
-	Load       float64
-	Cordoned   bool // this box takes no more cameras
-}
-
 // takeoverBuckets, in seconds: a box that ended gives its cameras up at once, one that died is
 // noticed after some seconds.
 var takeoverBuckets = []float64{.05, .1, .25, .5, 1, 2, 3, 5, 10, 30, 60}
@@ -38,7 +25,7 @@ type FleetMeter struct {
 
 // Fleet registers the metrics of a fleet. read is called at every scrape, from any goroutine. It may be
 // called once.
-func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
+func (m *Metrics) Fleet(read func() fleet.Status) *FleetMeter {
 	name := func(s string) string { return prometheus.BuildFQName(namespace, "fleet", s) }
 	f := &FleetMeter{
 		taken: prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("cameras_taken_total"),
@@ -58,16 +45,34 @@ func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
 			f.given.WithLabelValues(reason)
 		}
 	}
-	c := &collector[Fleet]{part: "fleet", read: read}
-	c.flag("publishing", "1 while this box may publish what it runs, else 0.", func(f Fleet) bool { return f.Publishing })
-	c.flag("plan", "1 on the box that evens out how full the boxes are, else 0.", func(f Fleet) bool { return f.Plan })
-	c.gauge("boxes", "Boxes that are alive, as this one knows.", func(f Fleet) float64 { return float64(f.Boxes) })
-	c.gauge("cameras", "Cameras that there are, as this box knows.", func(f Fleet) float64 { return float64(f.Cameras) })
-	c.gauge("cameras_unplaced", "Cameras that no box runs, as this one knows.", func(f Fleet) float64 { return float64(f.Unplaced) })
-	c.gauge("box_cameras", "Cameras that this box runs.", func(f Fleet) float64 { return float64(f.Own) })
-	c.gauge("box_capacity_fps", "Frames a second that this box can label, at the sizes of its cameras.", func(f Fleet) float64 { return f.Capacity })
-	c.gauge("box_load_fps", "Frames a second that the cameras of this box send.", func(f Fleet) float64 { return f.Load })
-	c.flag("box_cordoned", "1 while this box takes no more cameras, else 0.", func(f Fleet) bool { return f.Cordoned })
+	c := &collector[fleet.Status]{part: "fleet", read: read}
+	own := func(s fleet.Status) fleet.BoxStatus {
+		for _, b := range s.Boxes {
+			if b.Name == s.Box {
+				return b
+			}
+		}
+		return fleet.BoxStatus{}
+	}
+	c.flag("publishing", "1 while this box may publish what it runs, else 0.", func(s fleet.Status) bool { return s.Publishing })
+	c.flag("plan", "1 on the box that evens out how full the boxes are, else 0.", func(s fleet.Status) bool { return s.Plan != "" && s.Plan == s.Box })
+	c.gauge("boxes", "Boxes that are alive, as this one knows.", func(s fleet.Status) (n float64) {
+		for _, b := range s.Boxes {
+			n += number(b.Alive)
+		}
+		return n
+	})
+	c.gauge("cameras", "Cameras that there are, as this box knows.", func(s fleet.Status) float64 { return float64(len(s.Cameras)) })
+	c.gauge("cameras_unplaced", "Cameras that no box runs, as this one knows.", func(s fleet.Status) (n float64) {
+		for _, cam := range s.Cameras {
+			n += number(cam.Box == "")
+		}
+		return n
+	})
+	c.gauge("box_cameras", "Cameras that this box runs.", func(s fleet.Status) float64 { return float64(own(s).Cameras) })
+	c.gauge("box_capacity_fps", "Frames a second that this box can label, at the sizes of its cameras.", func(s fleet.Status) float64 { return own(s).Capacity })
+	c.gauge("box_load_fps", "Frames a second that the cameras of this box send.", func(s fleet.Status) float64 { return own(s).Load })
+	c.flag("box_cordoned", "1 while this box takes no more cameras, else 0.", func(s fleet.Status) bool { return own(s).Cordoned })
 	m.reg.MustRegister(f.taken, f.given, f.free, f.lapses, f.fenced, c)
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,146 +64,30 @@ var superpixelBuckets = []float64{0, 50, 100, 200, 300, 500, 750, 1000, 1500, 20
 
 // Metrics are the metrics of one segd.
 type Metrics struct {
-	latency   *prometheus.HistogramVec
-	stages    *prometheus.HistogramVec
-	offset    *prometheus.GaugeVec
-	budget    *prometheus.GaugeVec
-	tolerance *prometheus.GaugeVec
-	packets   *prometheus.CounterVec
-	held      *prometheus.HistogramVec
-	jitter    *prometheus.GaugeVec
-	fallbacks *prometheus.CounterVec
-	decoder   *prometheus.GaugeVec
-	share     *prometheus.HistogramVec
-	pieces    *prometheus.HistogramVec
-	looks     *prometheus.CounterVec
-	blind     *prometheus.CounterVec
-	looking   *prometheus.HistogramVec
-	detected  *prometheus.CounterVec
-	unmarked  *prometheus.CounterVec
-	limited   *prometheus.CounterVec
-	thumbs    *prometheus.CounterVec
-	keptAt    *prometheus.GaugeVec
-	keptSize  *prometheus.GaugeVec
-	keeping   *prometheus.HistogramVec
-	unkept    *prometheus.CounterVec
-	build     *prometheus.GaugeVec
-	solver    solverVecs
-	commands  commandVecs
-	ofCameras []vec // all of which a camera has series
+	budget, tolerance, build *prometheus.GaugeVec
+	commands                 commandVecs
 
 	reg     prometheus.Registerer
 	mu      sync.Mutex
 	cameras map[string]*Camera
 }
 
-type solverVecs struct {
-	iterations *prometheus.HistogramVec
-	guaranteed *prometheus.CounterVec
-	violations *prometheus.CounterVec
-	windows    *prometheus.CounterVec
-	labelled   *prometheus.CounterVec
-}
-
 // New registers segd's metrics, the Go runtime's and the process's with reg. It
 // panics when reg has another segd's already; the runtime's may be there.
 func New(reg prometheus.Registerer) *Metrics {
-	var ofCameras []vec
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return register(reg, &ofCameras, labels, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
-	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return register(reg, &ofCameras, labels, prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels))
-	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		opts := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
-		return register(reg, &ofCameras, labels, prometheus.NewHistogramVec(opts, labels))
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		reg:     reg,
-		cameras: map[string]*Camera{},
-		latency: histogram("frame_latency_seconds",
-			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
-		stages: histogram("stage_duration_seconds",
-			"Time one frame takes in a stage.", stageBuckets, labelCamera, labelStage),
-		share: histogram("frame_roi_ratio",
-			"Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.", shareBuckets, labelCamera),
-		pieces: histogram("frame_superpixels",
-			"Superpixels a frame is cut into, in its regions of interest.", superpixelBuckets, labelCamera),
-		looks: counter("detector_looks_total",
-			"Frames that a detector of its own looked at, or tried to.", labelCamera),
-		blind: counter("detector_failures_total",
-			"Of these, looks that came to nothing because something failed.", labelCamera),
-		looking: histogram("detector_duration_seconds",
-			"Time of a look.", stageBuckets, labelCamera),
-		detected: counter("detections_total",
-			"Things of the wanted classes that were detected in a frame, known or new, by class.", labelCamera, labelClass),
-		unmarked: counter("detections_unmarked_total",
-			"Things that were detected and not marked, because there were too many objects.", labelCamera),
-		limited: counter("events_limited_total",
-			"Events of objects that were not told when they happened, because there were too many.", labelCamera),
-		thumbs: counter("thumbnails_total",
-			"Thumbnails of events by outcome: made, removed (for newer ones) and left_out (as too many waited, or something failed).", labelCamera, labelOutcome),
-		keptAt: gauge("checkpoint_timestamp_seconds",
-			"When the camera's newest checkpoint was kept, in seconds since 1970.", labelCamera),
-		keptSize: gauge("checkpoint_size_bytes",
-			"Size of the camera's newest checkpoint.", labelCamera),
-		keeping: histogram("checkpoint_duration_seconds",
-			"Time to make and keep a checkpoint, beside the frames.", stageBuckets, labelCamera),
-		unkept: counter("checkpoint_failures_total",
-			"Checkpoints that could not be kept.", labelCamera),
-		offset: gauge("ingest_clock_offset_seconds",
-			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
-		packets: counter("ingest_packets_total",
-			"RTP packets: on_time, late (after ones behind them) and lost.", labelCamera, labelOutcome),
-		held: histogram("ingest_reorder_wait_seconds",
-			"Time a publisher's packet waited for ones before it.", heldBuckets, labelCamera),
-		jitter: gauge("ingest_jitter_seconds",
-			"How unevenly RTP packets come, by RFC 3550.", labelCamera),
-		fallbacks: counter("ingest_decode_fallbacks_total",
-			"Times that software took over decoding from a device that was configured.", labelCamera),
-		decoder: gauge("ingest_decoder_info",
-			"Always 1; the labels say what the video is in and what decodes it.", labelCamera, labelCodec, labelDevice),
-		budget: gauge("solver_budget_seconds",
-			"Time the solver may take for a frame."),
-		tolerance: gauge("solver_tolerance",
-			"Primal and dual residual per score below which a window has converged."),
-		build: gauge("build_info",
-			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
-		solver: solverVecs{
-			iterations: histogram("solver_iterations",
-				"ADMM iterations a window.", iterationBuckets, labelCamera),
-			guaranteed: counter("solver_guaranteed_iterations_total",
-				"ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.", labelCamera),
-			violations: counter("solver_descent_violations_total",
-				"ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.", labelCamera),
-			windows: counter("solver_windows_total",
-				"Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
-			labelled: counter("labelled_objects_total",
-				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, in a frame that corrects objects or shows none).", labelCamera, labelBy),
-		},
+		reg: reg, cameras: map[string]*Camera{}, commands: newCommandVecs(),
+		budget:    gauge("solver_budget_seconds", "Time the solver may take for a frame."),
+		tolerance: gauge("solver_tolerance", "Primal and dual residual per score below which a window has converged."),
+		build:     gauge("build_info", "Always 1; the labels say what runs.", "version", "revision", "goversion"),
 	}
-	m.commands = newCommandVecs(counter)
-	m.ofCameras = ofCameras
-	reg.MustRegister(m.status(), m.solves())
+	reg.MustRegister(m.budget, m.tolerance, m.build, m.commands.panics, m.commands.refused, m.status(), m.solves())
 	m.Build("", "")
 	registerRuntime(reg)
 	return m
-}
-
-// vec is a metric with labels.
-type vec interface {
-	prometheus.Collector
-	DeletePartialMatch(labels prometheus.Labels) int
-}
-
-// register registers v with reg, and notes it in ofCameras if cameras have series of it.
-func register[V vec](reg prometheus.Registerer, ofCameras *[]vec, labels []string, v V) V {
-	reg.MustRegister(v)
-	if slices.Contains(labels, labelCamera) {
-		*ofCameras = append(*ofCameras, v)
-	}
-	return v
 }
 
 // registerRuntime adds the usual collectors unless reg has them.
@@ -250,7 +133,8 @@ func (m *Metrics) Camera(name string) *Camera {
 	defer m.mu.Unlock()
 	c := m.cameras[name]
 	if c == nil {
-		c = newCamera(m, name)
+		c = newCamera(name)
+		m.reg.MustRegister(c)
 		m.cameras[name] = c
 	}
 	return c
@@ -262,7 +146,7 @@ func (m *Metrics) Remove(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c := m.cameras[name]; c != nil {
-		c.remove()
+		m.reg.Unregister(c)
 		delete(m.cameras, name)
 	}
 }

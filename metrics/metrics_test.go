@@ -19,6 +19,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/objects/zones"
@@ -75,8 +76,12 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Solved(solved(tracker.Report{Converged: true, Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01}))
 	m.Budget(50 * time.Millisecond)
 	m.Tolerance(0.001)
-	f := m.Fleet(func() Fleet {
-		return Fleet{Publishing: true, Boxes: 3, Cameras: 8, Unplaced: 1, Own: 2, Capacity: 40, Load: 25, Cordoned: true}
+	f := m.Fleet(func() fleet.Status {
+		return fleet.Status{
+			Box: "b", Plan: "a", Publishing: true,
+			Boxes:   []fleet.BoxStatus{{Name: "a", Alive: true, Cameras: 1}, {Name: "b", Alive: true, Cameras: 2, Capacity: 40, Load: 25, Cordoned: true}, {Name: "c", Cameras: 3}},
+			Cameras: []fleet.CameraStatus{{Name: "gate", Box: "a"}, {Name: "yard", Box: "b"}, {Name: "barn"}},
+		}
 	})
 	f.Taken("died", 2*time.Second)
 	f.Given("drain")
@@ -104,7 +109,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 // The counters of a fleet are there at 0 with every reason, so that rates see the first step.
 func TestFleetBeginsAt0(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	New(reg).Fleet(func() Fleet { return Fleet{} })
+	New(reg).Fleet(func() fleet.Status { return fleet.Status{} })
 	want := `# HELP segd_fleet_cameras_given_total Cameras that this box has given to others, by reason.
 # TYPE segd_fleet_cameras_given_total counter
 segd_fleet_cameras_given_total{reason="drain"} 0
@@ -413,6 +418,33 @@ segd_bus_lost_total{kind="mask",reason="unconfirmed"} 7
 # TYPE segd_page_dropped_total counter
 segd_page_dropped_total{what="frame"} 40
 segd_page_dropped_total{what="notice"} 5
+# HELP segd_fleet_publishing 1 while this box may publish what it runs, else 0.
+# TYPE segd_fleet_publishing gauge
+segd_fleet_publishing 1
+# HELP segd_fleet_plan 1 on the box that evens out how full the boxes are, else 0.
+# TYPE segd_fleet_plan gauge
+segd_fleet_plan 0
+# HELP segd_fleet_boxes Boxes that are alive, as this one knows.
+# TYPE segd_fleet_boxes gauge
+segd_fleet_boxes 2
+# HELP segd_fleet_cameras Cameras that there are, as this box knows.
+# TYPE segd_fleet_cameras gauge
+segd_fleet_cameras 3
+# HELP segd_fleet_cameras_unplaced Cameras that no box runs, as this one knows.
+# TYPE segd_fleet_cameras_unplaced gauge
+segd_fleet_cameras_unplaced 1
+# HELP segd_fleet_box_cameras Cameras that this box runs.
+# TYPE segd_fleet_box_cameras gauge
+segd_fleet_box_cameras 2
+# HELP segd_fleet_box_capacity_fps Frames a second that this box can label, at the sizes of its cameras.
+# TYPE segd_fleet_box_capacity_fps gauge
+segd_fleet_box_capacity_fps 40
+# HELP segd_fleet_box_load_fps Frames a second that the cameras of this box send.
+# TYPE segd_fleet_box_load_fps gauge
+segd_fleet_box_load_fps 25
+# HELP segd_fleet_box_cordoned 1 while this box takes no more cameras, else 0.
+# TYPE segd_fleet_box_cordoned gauge
+segd_fleet_box_cordoned 1
 # HELP segd_page_viewers Live connections of the page and clients that follow events.
 # TYPE segd_page_viewers gauge
 segd_page_viewers 3
@@ -537,6 +569,8 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
 		"segd_webhook_waiting", "segd_webhook_delivered_total", "segd_webhook_failures_total", "segd_webhook_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers",
+		"segd_fleet_publishing", "segd_fleet_plan", "segd_fleet_boxes", "segd_fleet_cameras", "segd_fleet_cameras_unplaced", "segd_fleet_box_cameras",
+		"segd_fleet_box_capacity_fps", "segd_fleet_box_load_fps", "segd_fleet_box_cordoned",
 		"segd_stream_viewers", "segd_stream_frames_encoded_total", "segd_stream_frames_dropped_total", "segd_stream_refused_total", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }

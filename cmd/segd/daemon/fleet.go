@@ -10,7 +10,6 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/plain"
-	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/web/boxlink"
 )
 
@@ -19,7 +18,6 @@ type box struct {
 	d        *daemon
 	host     string // this machine's name
 	member   *fleet.Member
-	meter    *metrics.FleetMeter
 	capacity *capacity
 	link     *boxlink.Link
 	ahead    ahead
@@ -36,11 +34,10 @@ func (d *daemon) openFleet() error {
 	if b.host, err = os.Hostname(); err != nil {
 		b.host = ""
 	}
-	b.meter = d.meters.Fleet(b.metrics)
 	b.member, err = fleet.New(fleet.Config{
 		Conn: d.bus.Conn(), Site: d.cfg.Site, Box: f.Box, Page: f.Page, Address: b.address, Host: b.host, Version: b.d.version.Number,
 		Labels: config.LabelMap(f.Labels), Most: f.MaxCameras, Replicas: d.cfg.NATS.Replicas, Timing: fleet.Timing{TTL: f.TTLTime()},
-		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: b.meter, Logger: d.log,
+		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: d.meters.Fleet(b.status), Logger: d.log,
 	})
 	if err != nil {
 		return err
@@ -97,27 +94,12 @@ func (d *daemon) tellFleet(cameras []config.Camera) {
 	d.box.member.Cameras(list)
 }
 
-// metrics are what Prometheus is told.
-func (b *box) metrics() metrics.Fleet {
+// status is what Prometheus is told.
+func (b *box) status() fleet.Status {
 	if b.member == nil {
-		return metrics.Fleet{}
+		return fleet.Status{}
 	}
-	s := b.member.Status()
-	m := metrics.Fleet{Publishing: s.Publishing, Plan: s.Plan == s.Box, Cameras: len(s.Cameras)}
-	for _, one := range s.Boxes {
-		if one.Alive {
-			m.Boxes++
-		}
-		if one.Name == s.Box {
-			m.Own, m.Capacity, m.Load, m.Cordoned = one.Cameras, one.Capacity, one.Load, one.Cordoned
-		}
-	}
-	for _, cam := range s.Cameras {
-		if cam.Box == "" {
-			m.Unplaced++
-		}
-	}
-	return m
+	return b.member.Status()
 }
 
 // fleetCommands answers what the API and the bus ask about the fleet.

@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
 )
@@ -43,34 +44,34 @@ func (d *daemon) openMQTT() (err error) {
 	return nil
 }
 
-// publisher is where cameras publish: the bus and webhooks, and the broker too if there is one.
-func (d *daemon) publisher() pipeline.Publisher {
-	var to pipeline.Publisher = posting{d.bus, d.webhooks}
-	if d.mqtt != nil {
-		to = bothPublishers{to, d.mqtt}
+// publisher is where cameras publish: the bus, and webhooks and the broker, if there is one, whatever becomes of it on
+// the bus.
+type publisher struct {
+	pipeline.Publisher // the bus
+	webhooks           *webhook.Sender
+	mqtt               *mqtt.Publisher // may be nil
+}
+
+func (p publisher) PublishMask(m *segdv1.MaskFrame) error {
+	if p.mqtt != nil {
+		p.mqtt.Mask(m)
 	}
-	return to
+	return p.Publisher.PublishMask(m)
 }
 
-// bothPublishers tell a broker of what goes to the bus, whatever becomes of it there.
-type bothPublishers struct {
-	pipeline.Publisher
-	mqtt *mqtt.Publisher
+func (p publisher) PublishEvent(ev *segdv1.Event) error {
+	if p.mqtt != nil {
+		p.mqtt.Event(ev)
+	}
+	p.webhooks.Event(ev)
+	return p.Publisher.PublishEvent(ev)
 }
 
-func (b bothPublishers) PublishMask(m *segdv1.MaskFrame) error {
-	b.mqtt.Mask(m)
-	return b.Publisher.PublishMask(m)
-}
-
-func (b bothPublishers) PublishEvent(ev *segdv1.Event) error {
-	b.mqtt.Event(ev)
-	return b.Publisher.PublishEvent(ev)
-}
-
-func (b bothPublishers) PublishStatus(st *segdv1.Status) error {
-	b.mqtt.Status(st)
-	return b.Publisher.PublishStatus(st)
+func (p publisher) PublishStatus(st *segdv1.Status) error {
+	if p.mqtt != nil {
+		p.mqtt.Status(st)
+	}
+	return p.Publisher.PublishStatus(st)
 }
 
 // mqttCameras are all cameras, as far as they are known. Those that do not run are told of by the one box of a fleet

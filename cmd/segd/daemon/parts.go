@@ -188,7 +188,7 @@ func (d *daemon) camera(b cameras.Build) pipeline.Config {
 		NewStepper: func() (pipeline.Stepper, error) {
 			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
-		Publisher:  d.publisher(),
+		Publisher:  publisher{d.bus, d.webhooks, d.mqtt},
 		Viewer:     shown{d.web, d.streams},
 		Meter:      m,
 		Cores:      d.cores,

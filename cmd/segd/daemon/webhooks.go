@@ -3,12 +3,10 @@ package daemon
 import (
 	"reflect"
 
-	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/outputs/webhook"
-	"github.com/segd/segd/pipeline"
 )
 
 // openWebhooks makes ready for the webhooks of the configuration.
@@ -36,15 +34,4 @@ func (d *daemon) setWebhooks(now *config.Config) {
 	if err := d.webhooks.Set(configured.Webhooks(now)); err != nil {
 		d.log.Error("the webhooks stay as they were", "error", err)
 	}
-}
-
-// posting has what goes to the bus be posted to webhooks too, whatever becomes of it there.
-type posting struct {
-	pipeline.Publisher
-	to *webhook.Sender
-}
-
-func (p posting) PublishEvent(ev *segdv1.Event) error {
-	p.to.Event(ev)
-	return p.Publisher.PublishEvent(ev)
 }
