@@ -113,8 +113,8 @@ func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f
 	if err != nil {
 		return cli.Usage(fmt.Errorf("record: %w", err))
 	}
-	s := client.Saving{To: folder, FPS: f.fps(), Choose: f.choose.Take, Event: f.choose.Event, End: to.Close,
-		Write: func(p client.Picture) error {
+	s := saving{to: folder, fps: f.fps(), choose: f.choose.Take, event: f.choose.Event, end: to.Close,
+		write: func(p client.Picture) error {
 			err := to.Add(p.Masks, p.JPEG)
 			if err == nil {
 				fmt.Fprintln(std.Out, cli.Printable(client.MaskLine(p.Masks)))
@@ -123,9 +123,9 @@ func recordCamera(ctx context.Context, std cli.Streams, camera, folder string, f
 		}}
 	if f.clips != "" {
 		clips := dataset.NewClips(to, f.clips == clipsBeside)
-		s.All, s.Queue = true, clipQueue
-		s.Write = func(p client.Picture) error { return clips.Add(p.Masks, p.JPEG, p.Chosen) }
-		s.End = func() error { return errors.Join(clips.Close(), to.Close()) }
+		s.all, s.queue = true, clipQueue
+		s.write = func(p client.Picture) error { return clips.Add(p.Masks, p.JPEG, p.Chosen) }
+		s.end = func() error { return errors.Join(clips.Close(), to.Close()) }
 	}
-	return f.page.Save(ctx, std, camera, s)
+	return s.run(ctx, std, f.page, camera)
 }

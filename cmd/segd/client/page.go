@@ -30,17 +30,17 @@ const (
 	maxAnswer    = 1 << 20  // likewise
 )
 
-// pageHandlers are called with what the page tells of a camera.
-type pageHandlers struct {
-	frame   func(*segdv1.MaskFrame, []byte)
-	event   func(*segdv1.Event) // may be nil
-	leftOut func(error)         // of a frame whose objects are not all such as segd sends
+// PageHandlers are called with what the page tells of a camera.
+type PageHandlers struct {
+	Frame   func(*segdv1.MaskFrame, []byte)
+	Event   func(*segdv1.Event) // may be nil
+	LeftOut func(error)         // of a frame whose objects are not all such as segd sends
 }
 
-// watchPage tells what a page shows of a camera until ctx ends, of no more than fps frames a second unless that is 0.
-func watchPage(ctx context.Context, page Page, camera string, fps int, on pageHandlers) error {
-	base := page.url
-	u, header, err := page.api("cameras", camera, "live")
+// Watch tells what a page shows of a camera until ctx ends, of no more than fps frames a second unless that is 0.
+func (f Page) Watch(ctx context.Context, camera string, fps int, on PageHandlers) error {
+	base := f.url
+	u, header, err := f.api("cameras", camera, "live")
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func watchPage(ctx context.Context, page Page, camera string, fps int, on pageHa
 	}
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that there is no need to
 	if err != nil {
-		return page.explainDial(camera, resp, err)
+		return f.explainDial(camera, resp, err)
 	}
 	defer func() { _ = conn.CloseNow() }() // the way it ended is known already
 	conn.SetReadLimit(maxLiveFrame)
@@ -60,23 +60,23 @@ func watchPage(ctx context.Context, page Page, camera string, fps int, on pageHa
 			return fmt.Errorf("the page at %s: %w", base, err)
 		}
 		if kind != websocket.MessageBinary {
-			if on.event == nil {
+			if on.Event == nil {
 				continue
 			}
 			if e, err := parseNotice(message); err != nil {
 				return err
 			} else if e != nil {
-				on.event(e)
+				on.Event(e)
 			}
 			continue
 		}
 		masks, picture, err := parseLive(message)
 		if errors.Is(err, bus.ErrObjects) {
-			on.leftOut(err)
+			on.LeftOut(err)
 		} else if err != nil {
 			return err
 		}
-		on.frame(masks, picture)
+		on.Frame(masks, picture)
 		if err := conn.Write(ctx, websocket.MessageText, []byte("ok")); err != nil {
 			return fmt.Errorf("the page at %s: %w", base, err)
 		}

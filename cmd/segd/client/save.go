@@ -9,13 +9,13 @@ import (
 
 // How many frames wait for the disk before further ones are left out: some seconds of a camera.
 const (
-	saveQueue = 64
+	SaveQueue = 64
 	saveBytes = 128 << 20 // of pictures, which may be large
 )
 
-// saver writes frames apart from the goroutine that reads the stream, so that a
+// Saver writes frames apart from the goroutine that reads the stream, so that a
 // slow or full disk does not hold that up.
-type saver struct {
+type Saver struct {
 	path  string // for people, after the command
 	write func(Picture) error
 	say   func(string)
@@ -23,7 +23,7 @@ type saver struct {
 
 	queue   chan Picture
 	waiting atomic.Int64 // bytes of pictures in it, and of the one that is written
-	dropped int          // frames the queue had no room for; offer's
+	dropped int          // frames the queue had no room for; Offer's
 	done    chan struct{}
 	saved   int // until done is closed: run's, as what follows
 	failed  int
@@ -33,20 +33,20 @@ type saver struct {
 type Picture struct {
 	Masks  *segdv1.MaskFrame
 	JPEG   []byte // nil where only masks came
-	Chosen bool   // by Saving.Choose
+	Chosen bool   // if there is a choice
 }
 
-// newSaver starts a saver, for which so many frames may be waiting, that calls write with one frame after the other, and say
+// NewSaver starts a saver, for which so many frames may be waiting, that calls write with one frame after the other, and say
 // when that begins to fail and when it does no more. end, if any, is called after the
 // last.
-func newSaver(path string, waiting int, write func(Picture) error, say func(string), end func() error) *saver {
-	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan Picture, waiting), done: make(chan struct{})}
+func NewSaver(path string, waiting int, write func(Picture) error, say func(string), end func() error) *Saver {
+	s := &Saver{path: path, write: write, say: say, end: end, queue: make(chan Picture, waiting), done: make(chan struct{})}
 	go s.run()
 	return s
 }
 
-// offer queues a frame, or counts it as left out.
-func (s *saver) offer(p Picture) {
+// Offer queues a frame, or counts it as left out.
+func (s *Saver) Offer(p Picture) {
 	size := int64(len(p.JPEG))
 	if s.waiting.Add(size) <= saveBytes {
 		select {
@@ -62,7 +62,7 @@ func (s *saver) offer(p Picture) {
 	s.dropped++
 }
 
-func (s *saver) run() {
+func (s *Saver) run() {
 	defer close(s.done)
 	row := 0 // failures since the last frame that was saved
 	for p := range s.queue {
@@ -84,8 +84,8 @@ func (s *saver) run() {
 	}
 }
 
-// close writes what waits and returns an error if not every frame was saved.
-func (s *saver) close() error {
+// Close writes what waits and returns an error if not every frame was saved.
+func (s *Saver) Close() error {
 	close(s.queue)
 	<-s.done
 	var err error

@@ -32,11 +32,11 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	for i := range frames {
 		m, picture := clienttest.LiveFrame(t, uint64(i), 64, 48)
 		for _, s := range savers {
-			s.offer(Picture{Masks: m, JPEG: picture})
+			s.Offer(Picture{Masks: m, JPEG: picture})
 		}
 	}
 	for _, s := range savers {
-		if e := s.close(); e != nil {
+		if e := s.Close(); e != nil {
 			err = e
 		}
 	}
@@ -86,8 +86,8 @@ func TestSaveOutside(t *testing.T) {
 			}
 			m, picture := clienttest.LiveFrame(t, 1, 64, 48)
 			m.Camera = "../outside"
-			savers[0].offer(Picture{Masks: m, JPEG: picture})
-			if err := savers[0].close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
+			savers[0].Offer(Picture{Masks: m, JPEG: picture})
+			if err := savers[0].Close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
 				t.Errorf("it ended with %v and said %s", err, errs.String())
 			}
 			if list := clienttest.FilesIn(t, dir); len(list) != 0 {
@@ -113,19 +113,19 @@ func TestSaveVideoFullDisk(t *testing.T) {
 
 // A disk that takes nothing costs what the queue has no room for, and delays nothing else.
 func TestSaveSlowDisk(t *testing.T) {
-	const frames = 3 * saveQueue
+	const frames = 3 * SaveQueue
 	var errs clitest.Output
 	release := make(chan struct{})
-	s := newSaver("slow", saveQueue, func(Picture) error { <-release; return nil },
+	s := NewSaver("slow", SaveQueue, func(Picture) error { <-release; return nil },
 		func(line string) { fmt.Fprintln(&errs, line) }, nil)
 	for i := range frames {
-		s.offer(Picture{Masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
+		s.Offer(Picture{Masks: &segdv1.MaskFrame{Sequence: uint64(i)}})
 	}
 	close(release)
-	err := s.close()
+	err := s.Close()
 	// One may be in hand beside those in the queue.
-	if s.saved < saveQueue || s.saved > saveQueue+1 || s.saved+s.dropped != frames {
-		t.Errorf("%d saved, %d left out of %d with a queue of %d", s.saved, s.dropped, frames, saveQueue)
+	if s.saved < SaveQueue || s.saved > SaveQueue+1 || s.saved+s.dropped != frames {
+		t.Errorf("%d saved, %d left out of %d with a queue of %d", s.saved, s.dropped, frames, SaveQueue)
 	}
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d left out", s.dropped)) {
 		t.Errorf("it ended with %v", err)
@@ -139,13 +139,13 @@ func TestSaveSlowDisk(t *testing.T) {
 func TestSaveLargePictures(t *testing.T) {
 	release, large := make(chan struct{}), make([]byte, saveBytes/2)
 	written := make(chan uint64, 4)
-	s := newSaver("large", saveQueue, func(p Picture) error {
+	s := NewSaver("large", SaveQueue, func(p Picture) error {
 		<-release
 		written <- p.Masks.Sequence
 		return nil
 	}, func(string) {}, nil)
 	offer := func(sequence uint64, picture []byte) {
-		s.offer(Picture{Masks: &segdv1.MaskFrame{Sequence: sequence}, JPEG: picture})
+		s.Offer(Picture{Masks: &segdv1.MaskFrame{Sequence: sequence}, JPEG: picture})
 	}
 	for seq := range uint64(4) {
 		offer(seq, large)
@@ -161,7 +161,7 @@ func TestSaveLargePictures(t *testing.T) {
 	}
 	waitfor.True(t, "room", func() bool { return s.waiting.Load() == 0 })
 	offer(4, large)
-	if err := s.close(); s.saved != 3 || s.dropped != 2 || err == nil {
+	if err := s.Close(); s.saved != 3 || s.dropped != 2 || err == nil {
 		t.Errorf("%d saved, %d left out, %v", s.saved, s.dropped, err)
 	}
 }

@@ -22,14 +22,14 @@ func saveObjects(ctx context.Context, out io.Writer, page Page, camera, path str
 	var file []byte
 	var saved *segdv1.MaskFrame
 	var fault error
-	err := watchPage(ctx, page, camera, 0, pageHandlers{frame: func(m *segdv1.MaskFrame, picture []byte) {
+	err := page.Watch(ctx, camera, 0, PageHandlers{Frame: func(m *segdv1.MaskFrame, picture []byte) {
 		if m = peoples(m); saved != nil || len(m.GetObjects()) == 0 {
 			return
 		}
 		saved = m
 		file, fault = annotationFile(m, picture)
 		cancel()
-	}, leftOut: func(error) {}}) // the others can be saved
+	}, LeftOut: func(error) {}}) // the others can be saved
 	switch {
 	case fault != nil:
 		return fmt.Errorf("objects: %w", fault)

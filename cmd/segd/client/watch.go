@@ -62,7 +62,7 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 	savers, err := openSavers(std, f)
 	defer func() {
 		for _, s := range savers {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if err != nil {
@@ -71,18 +71,18 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 	show := func(m *segdv1.MaskFrame, picture []byte) {
 		fmt.Fprintln(std.Out, cli.Printable(MaskLine(m)))
 		for _, s := range savers {
-			s.offer(Picture{Masks: m, JPEG: picture})
+			s.Offer(Picture{Masks: m, JPEG: picture})
 		}
 	}
 	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
-	faulty := leftOut{say: say}
-	defer faulty.sum()
+	faulty := LeftOut{Say: say}
+	defer faulty.Sum()
 	if f.save != "" {
-		err = watchPage(ctx, f.page, target, 0, pageHandlers{frame: show, leftOut: faulty.add})
+		err = f.page.Watch(ctx, target, 0, PageHandlers{Frame: show, LeftOut: faulty.Add})
 	} else {
 		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) }, func(subject string, err error) {
 			if err = fmt.Errorf("%s: %w", subject, err); errors.Is(err, bus.ErrObjects) {
-				faulty.add(err)
+				faulty.Add(err)
 			} else {
 				say(err.Error())
 			}
@@ -94,41 +94,41 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 	return err
 }
 
-// leftOut tells of the first frame that objects were left out of, and in the end how many there were: where one
+// LeftOut tells of the first frame that objects were left out of, and in the end how many there were: where one
 // is faulty, those after it are.
-type leftOut struct {
-	say    func(string)
+type LeftOut struct {
+	Say    func(string)
 	frames int
 }
 
-func (l *leftOut) add(err error) {
+func (l *LeftOut) Add(err error) {
 	if l.frames++; l.frames == 1 {
-		l.say(fmt.Sprintf("%v; the others are there, and further frames like it are counted", err))
+		l.Say(fmt.Sprintf("%v; the others are there, and further frames like it are counted", err))
 	}
 }
 
-func (l *leftOut) sum() {
+func (l *LeftOut) Sum() {
 	if l.frames > 0 {
-		l.say(fmt.Sprintf("objects were left out of %d frames", l.frames))
+		l.Say(fmt.Sprintf("objects were left out of %d frames", l.frames))
 	}
 }
 
 // openSavers starts what f asks to be saved.
-func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
+func openSavers(std cli.Streams, f watchFlags) (savers []*Saver, err error) {
 	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
 	if f.masks != "" {
 		dir, err := record.OpenFolder(f.masks)
 		if err != nil {
 			return nil, err
 		}
-		savers = append(savers, newSaver(f.masks, saveQueue, func(p Picture) error { return saveMasks(dir, p.Masks) }, say, dir.Close))
+		savers = append(savers, NewSaver(f.masks, SaveQueue, func(p Picture) error { return saveMasks(dir, p.Masks) }, say, dir.Close))
 	}
 	if f.save != "" {
 		drawn, err := record.Open(f.save)
 		if err != nil {
 			return savers, err
 		}
-		savers = append(savers, newSaver(f.save, saveQueue, overlays(drawn), say, drawn.Close))
+		savers = append(savers, NewSaver(f.save, SaveQueue, overlays(drawn), say, drawn.Close))
 	}
 	return savers, nil
 }
