@@ -1,6 +1,19 @@
 package api
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
+
+// Changer adds, changes and removes cameras while segd runs. What it is sent is the JSON of a request, which it reads itself.
+type Changer interface {
+	// Add adds the camera that a JSON object describes, and returns its name.
+	Add(ctx context.Context, body []byte) (camera string, err error)
+	// Set changes a camera by a JSON merge patch, RFC 7396, and returns its name; "": that in the patch.
+	Set(ctx context.Context, camera string, patch []byte) (name string, err error)
+	// Remove removes one.
+	Remove(ctx context.Context, camera string) error
+}
 
 // Declared is a camera as it is to be.
 type Declared struct {

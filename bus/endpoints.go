@@ -77,10 +77,10 @@ func (s *service) siteEndpoints() (all []endpoint) {
 	}
 	if s.commands.Manage != nil {
 		all = append(all,
-			endpoint{KindAdd, limit.CostLarge, limit.MaxLayout, withPayload(s.commands.Manage.AddCamera)},
-			endpoint{KindSet, limit.CostLarge, limit.MaxLayout, withPayload(s.commands.Manage.SetCamera)},
+			endpoint{KindAdd, limit.CostLarge, limit.MaxLayout, withPayload(s.addCamera)},
+			endpoint{KindSet, limit.CostLarge, limit.MaxLayout, withPayload(s.setCamera)},
 			endpoint{KindRemove, limit.CostLarge, limit.MaxBody, s.removeCamera},
-			endpoint{KindList, limit.CostRead, limit.MaxBody, withoutPayload("", s.commands.Manage.ListCameras)},
+			endpoint{KindList, limit.CostRead, limit.MaxBody, withoutPayload("", func(context.Context) ([]byte, error) { return s.commands.List() })},
 		)
 	}
 	if s.commands.Fleet != nil {
@@ -225,6 +225,22 @@ func (s *service) state(_ context.Context, c Camera, req micro.Request) (answer,
 	return s.message(req, c.State())
 }
 
+func (s *service) addCamera(ctx context.Context, body []byte) ([]byte, error) {
+	name, err := s.commands.Manage.Add(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return s.commands.Show(name)
+}
+
+func (s *service) setCamera(ctx context.Context, patch []byte) ([]byte, error) {
+	name, err := s.commands.Manage.Set(ctx, "", patch)
+	if err != nil {
+		return nil, err
+	}
+	return s.commands.Show(name)
+}
+
 func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
 	var r removeRequest
 	if err := parseRequest(req.Data(), &r); err != nil {
@@ -233,7 +249,7 @@ func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request)
 	if r.Name == "" {
 		return answer{}, errors.New(`name: missing; want such as {"name": "yard"}`)
 	}
-	return done, s.commands.Manage.RemoveCamera(ctx, r.Name)
+	return done, s.commands.Manage.Remove(ctx, r.Name)
 }
 
 // message is m as what segd publishes, or as JSON when the request asks for it.

@@ -73,8 +73,11 @@ type Commands struct {
 
 	// Reload has segd read its configuration again, and returns as JSON what that came to.
 	Reload func(ctx context.Context) ([]byte, error)
-	// Manage adds, changes, removes and lists cameras.
-	Manage Manager
+	// Manage adds, changes and removes cameras; List returns as JSON all, those that do not run too, and Show one as it is
+	// listed. They go together.
+	Manage api.Changer
+	List   func() ([]byte, error)
+	Show   func(camera string) ([]byte, error)
 	// Fleet is that which segd is a box of.
 	Fleet api.Fleet
 }
@@ -94,19 +97,6 @@ type Camera interface {
 	Objects() (seq uint64, objects []*segdv1.Object)
 	// State tells how the camera does.
 	State() *segdv1.Status
-}
-
-// Manager adds, changes and removes cameras while segd runs. What it is sent and returns is JSON, as the
-// API of package web has it.
-type Manager interface {
-	// AddCamera adds the camera that a JSON object describes, and returns it as it is listed.
-	AddCamera(ctx context.Context, body []byte) ([]byte, error)
-	// SetCamera changes the camera that a JSON merge patch names, and returns it as it is listed.
-	SetCamera(ctx context.Context, patch []byte) ([]byte, error)
-	// RemoveCamera removes one.
-	RemoveCamera(ctx context.Context, camera string) error
-	// ListCameras returns all, those that do not run too.
-	ListCameras(ctx context.Context) ([]byte, error)
 }
 
 // Serve answers commands as the micro service "segd", with an endpoint for each

@@ -207,6 +207,15 @@ func parse(t *testing.T, text string) *config.Config {
 	return cfg
 }
 
+// set changes a camera, by the name of it or by a patch that has its name.
+func (r *running) set(camera string, patch []byte) error {
+	name, err := r.Set(r.t.Context(), camera, patch)
+	if err == nil && (name == "" || camera != "" && name != camera) {
+		r.t.Errorf("%q is called %q", camera, name)
+	}
+	return err
+}
+
 // begin runs a Manager with the cameras of a configuration. kept may be nil.
 func begin(t *testing.T, host *testHost, shared bool, text string, kept *memory, key string) *running {
 	t.Helper()

@@ -55,20 +55,20 @@ func TestAddedCameras(t *testing.T) {
 
 	// Zones alone do not have the camera begin anew. A url as it is listed keeps the password.
 	const zones = `, "zones": [{"name": "porch", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`
-	if err := r.Set(t.Context(), "yard", []byte(`{"url": "`+shown+`"`+zones)); err != nil {
+	if err := r.set("yard", []byte(`{"url": "`+shown+`"`+zones)); err != nil {
 		t.Fatal(err)
 	}
 	cam, err := r.Running().Camera("yard")
 	if err != nil || len(cam.zones.Zones) != 1 {
 		t.Errorf("%v, %v", cam.zones, err)
 	}
-	if err := r.Set(t.Context(), "yard", []byte(`{"rotate": 90}`)); err != nil {
+	if err := r.set("yard", []byte(`{"rotate": 90}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.host.begun(); !slices.Equal(got, []string{"yard", "yard"}) {
 		t.Errorf("%q were built; want yard, and again to be turned", got)
 	}
-	if err := r.Set(t.Context(), "yard", []byte(`{"paused": true}`)); err != nil {
+	if err := r.set("yard", []byte(`{"paused": true}`)); err != nil {
 		t.Fatal(err)
 	}
 	r.runs("gate")
@@ -82,7 +82,7 @@ func TestAddedCameras(t *testing.T) {
 
 	r = begin(t, &testHost{}, false, file, kept, key)
 	r.runs("gate")
-	if err := r.Set(t.Context(), "yard", []byte(`{"paused": null}`)); err != nil {
+	if err := r.set("", []byte(`{"name": "yard", "paused": null}`)); err != nil {
 		t.Fatal(err)
 	}
 	r.runs("gate", "yard")
@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 	}
 	add := func(body string) error { _, err := r.Add(t.Context(), []byte(body)); return err }
 	set := func(camera string) func(string) error {
-		return func(body string) error { return r.Set(t.Context(), camera, []byte(body)) }
+		return func(body string) error { return r.set(camera, []byte(body)) }
 	}
 	remove := func(camera string) error { return r.Remove(t.Context(), camera) }
 	try := func(body string) error { _, err := r.Try(t.Context(), []byte(body)); return err }
@@ -224,12 +224,13 @@ func TestChangeThatCannotBeBuilt(t *testing.T) {
 	r.add(`{"name": "yard", "url": "whip:"}`)
 	before := kept.values["yard"]
 	r.host.unable = "yard"
-	refused(t, r.Set(t.Context(), "yard", []byte(`{"rotate": 90}`)), 422, "does not run")
+	refused(t, r.set("yard", []byte(`{"rotate": 90}`)), 422, "does not run")
+	refused(t, r.set("", []byte(`{"rotate": 90}`)), 422, "/name: missing; accepts that of the camera to change")
 	if d := r.declared("yard"); d.Fault == "" || strings.Contains(string(d.Given), "rotate") || bytes.Equal(kept.values["yard"], before) {
 		t.Errorf("%+v", d) // it is kept once more, encrypted anew
 	}
 	r.host.unable = ""
-	if err := r.Set(t.Context(), "yard", []byte(`{"rotate": 180}`)); err != nil {
+	if err := r.set("yard", []byte(`{"rotate": 180}`)); err != nil {
 		t.Fatal(err)
 	}
 	r.runs("yard")
@@ -307,7 +308,7 @@ func TestReloadPrivacy(t *testing.T) {
 			t.Errorf("camera %s is looked at every %s", cam.Name, every)
 		}
 	}
-	refused(t, r.Set(t.Context(), "rest", []byte(`{"paused": false}`)), http.StatusUnprocessableEntity, "which privacy hides in all cameras")
+	refused(t, r.set("rest", []byte(`{"paused": false}`)), http.StatusUnprocessableEntity, "which privacy hides in all cameras")
 
 	_, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) {
 		return parse(t, "privacy: {fill: [car]}\ncameras: [{name: gate, url: 'whip:', detect: {classes: [car]}}]\n"), nil
@@ -503,7 +504,7 @@ func TestFleetFollows(t *testing.T) {
 		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1", "yard 2"}) {
 			t.Errorf("%q were built", got)
 		}
-		if err := one.Set(t.Context(), "gate", []byte(`{"rotate": 90}`)); err != nil {
+		if err := one.set("gate", []byte(`{"rotate": 90}`)); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()

@@ -84,61 +84,18 @@ func (m *Manager[C]) nameTaken(name string) error {
 	return &api.Refusal{Status: http.StatusConflict, Detail: detail, Fields: []api.Field{{Pointer: "/name", Detail: field}}}
 }
 
-// Page has cameras as the API shows them.
-type Page interface {
-	CameraJSON(camera string) ([]byte, error)
-	ListJSON() ([]byte, error)
-}
-
-// Requests are what a Manager is asked over the bus, which answers as the page does.
-type Requests[C Camera] struct {
-	m    *Manager[C]
-	page Page
-}
-
-// Requests answers as page does.
-func (m *Manager[C]) Requests(page Page) Requests[C] { return Requests[C]{m, page} }
-
-// AddCamera adds one and returns it.
-func (r Requests[C]) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
-	name, err := r.m.Add(ctx, body)
-	if err != nil {
-		return nil, err
-	}
-	return r.page.CameraJSON(name)
-}
-
-// SetCamera changes the one that a merge patch names, and returns it.
-func (r Requests[C]) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
+// Set changes one by a JSON merge patch, which names it where name is empty, and returns its name.
+func (m *Manager[C]) Set(ctx context.Context, name string, patch []byte) (string, error) {
 	given, err := readObject(patch)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	name, _ := given["name"].(string)
 	if name == "" {
-		return nil, refuseField("/name", `missing; accepts that of the camera to change, such as {"name": "yard", "paused": true}`)
+		if name, _ = given["name"].(string); name == "" {
+			return "", refuseField("/name", `missing; accepts that of the camera to change, such as {"name": "yard", "paused": true}`)
+		}
 	}
-	if err := r.m.Set(ctx, name, patch); err != nil {
-		return nil, err
-	}
-	return r.page.CameraJSON(name)
-}
-
-// RemoveCamera removes one.
-func (r Requests[C]) RemoveCamera(ctx context.Context, camera string) error {
-	return r.m.Remove(ctx, camera)
-}
-
-// ListCameras returns all.
-func (r Requests[C]) ListCameras(context.Context) ([]byte, error) { return r.page.ListJSON() }
-
-// Set changes one by a JSON merge patch.
-func (m *Manager[C]) Set(ctx context.Context, name string, patch []byte) error {
-	given, err := readObject(patch)
-	if err != nil {
-		return err
-	}
-	return m.inTurn(ctx, func() error {
+	return name, m.inTurn(ctx, func() error {
 		old, err := m.find(name)
 		if err != nil {
 			return err

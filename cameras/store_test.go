@@ -57,13 +57,13 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 	if d := r.declared("both"); d.Source != "file" || !strings.HasPrefix(d.URL, "rtsp:") || !strings.Contains(r.log.String(), "in the configuration too") {
 		t.Errorf("both: %+v", d)
 	}
-	refused(t, r.Set(t.Context(), "future", []byte(`{"fps": 3}`)), 409, "accepts its removal")
+	refused(t, r.set("future", []byte(`{"fps": 3}`)), 409, "accepts its removal")
 	if err := r.Remove(t.Context(), "nonsense"); err != nil {
 		t.Error(err)
 	}
 
 	// What is wrong with one can be mended by a change, or outside and a reload.
-	if err := r.Set(t.Context(), "gone", []byte(`{"annotation": null}`)); err != nil {
+	if err := r.set("gone", []byte(`{"annotation": null}`)); err != nil {
 		t.Error(err)
 	}
 	r.runs("both", "gone", "good")

@@ -13,17 +13,12 @@ import (
 	"github.com/segd/segd/internal/limit"
 )
 
-// Manager adds, changes and removes cameras while segd runs. It is called from several goroutines. Its errors
-// are as those of Commands; what is sent to it is the body of a request, which it reads itself.
+// Manager changes cameras while segd runs, and knows of all. It is called from several goroutines. Its errors are as
+// those of Commands.
 type Manager interface {
+	api.Changer
 	// Declared are all cameras, those that do not run too, in the order of the list.
 	Declared() ([]api.Declared, api.Adding)
-	// Add adds the camera that a JSON object describes, and returns its name.
-	Add(ctx context.Context, body []byte) (camera string, err error)
-	// Set changes a camera by a JSON merge patch, RFC 7396.
-	Set(ctx context.Context, camera string, patch []byte) error
-	// Remove removes one.
-	Remove(ctx context.Context, camera string) error
 	// Try waits for a picture of a camera that need not be one of these.
 	Try(ctx context.Context, body []byte) (*api.Tried, error)
 	// Discover finds cameras on the network, and returns a JSON object.
@@ -141,7 +136,7 @@ func (s *Server) addCamera(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) setCamera(w http.ResponseWriter, r *http.Request) error {
 	return command(w, r, commandTimeout, []string{typePatch, typeJSON}, func(ctx context.Context, body []byte) error {
-		if err := s.cfg.Cameras.Set(ctx, r.PathValue("camera"), body); err != nil {
+		if _, err := s.cfg.Cameras.Set(ctx, r.PathValue("camera"), body); err != nil {
 			return err
 		}
 		return s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))

@@ -45,9 +45,9 @@ func (m *managed) Add(_ context.Context, body []byte) (string, error) {
 	return "attic", nil
 }
 
-func (m *managed) Set(_ context.Context, camera string, patch []byte) error {
+func (m *managed) Set(_ context.Context, camera string, patch []byte) (string, error) {
 	m.note("set " + camera + " " + string(patch))
-	return nil
+	return camera, nil
 }
 
 func (m *managed) Remove(_ context.Context, camera string) error {

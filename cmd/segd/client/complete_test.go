@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"reflect"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
@@ -19,10 +19,10 @@ import (
 	"github.com/segd/segd/internal/waitfor"
 )
 
-// manager lists cameras and changes none.
-type manager struct{ bus.Manager }
+// manager changes no cameras.
+type manager struct{ api.Changer }
 
-func (manager) ListCameras(context.Context) ([]byte, error) {
+func list() ([]byte, error) {
 	return []byte(`{"cameras":[{"name":"gate","source":"file"},{"name":"yard","source":"added"},{"name":"attic","source":"added","paused":true}]}`), nil
 }
 
@@ -41,7 +41,7 @@ func serve(t *testing.T, url, site string, cameras ...string) {
 	t.Cleanup(func() { _ = b.Close() })
 	waitfor.True(t, "a connection", b.Connected)
 	if err := b.Serve(bus.Commands{
-		Cameras: cameras, Manage: manager{},
+		Cameras: cameras, Manage: manager{}, List: list,
 		Camera: func(string) (bus.Camera, error) { return camera{}, nil }, Refuse: func(err error) error { return err },
 	}); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,9 @@ func (d *daemon) serveBus() error {
 	return d.bus.Serve(bus.Commands{
 		Fleet:  about,
 		Reload: reload,
-		Manage: d.cameras.Requests(d.web),
+		Manage: d.cameras,
+		List:   d.web.ListJSON,
+		Show:   d.web.CameraJSON,
 		Camera: func(name string) (bus.Camera, error) { return c.camera(name) },
 		Refuse: c.Refuse,
 		Snapshot: func(camera string, overlay bool) ([]byte, error) {

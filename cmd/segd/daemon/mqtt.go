@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,7 +36,10 @@ func (d *daemon) openMQTT() (err error) {
 		c.Thumbnail = d.web.ThumbnailOf
 	}
 	if d.cfg.MQTT.Commands {
-		c.Set = d.cameras.Set
+		c.Set = func(ctx context.Context, camera string, patch []byte) error {
+			_, err := d.cameras.Set(ctx, camera, patch)
+			return err
+		}
 	}
 	if d.mqtt, err = mqtt.New(c); err != nil {
 		return cli.Usage(err)
