@@ -3,25 +3,19 @@ package assignment
 
 import "math"
 
-// Assign pairs n rows with m columns, each at most once and as many as there are of
-// the fewer, at the least total cost, and returns each row's column, or -1. It is the
-// Hungarian method by shortest augmenting paths, O(n²m) for n ≤ m. Costs are finite.
-//
-// Neither the standard library nor gonum has one.
-func Assign(n, m int, cost func(i, j int) float64) []int {
-	return new(Solver).Assign(n, m, cost)
-}
-
-// A Solver is what one goroutine pairs with, time and again in the same memory.
+// A Solver is what one goroutine pairs with, time and again in the same memory. It uses the Hungarian method by shortest
+// augmenting paths. Neither the standard library nor gonum has one.
 type Solver struct {
-	columns, rows         []int
+	columns               []int
 	rowPrice, columnPrice []float64
 	slack                 []float64
 	rowOf, before         []int
 	reached               []bool
 }
 
-// Assign is as the function of that name; what it returns holds until the next call.
+// Assign pairs n rows with m columns, each at most once and as many as there are of
+// the fewer, at the least total cost, and returns each row's column, or -1, until the next call. It costs O(n²m) for n ≤ m.
+// Costs are finite.
 func (s *Solver) Assign(n, m int, cost func(i, j int) float64) []int {
 	s.columns = cleared(s.columns, n)
 	if n <= m {

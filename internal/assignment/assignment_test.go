@@ -46,7 +46,7 @@ func TestAssign(t *testing.T) {
 							}
 						}
 						cost := func(i, j int) float64 { return costs[i*m+j] }
-						got := Assign(n, m, cost)
+						got := new(Solver).Assign(n, m, cost)
 						if len(got) != n {
 							t.Fatalf("%d rows; want %d", len(got), n)
 						}

@@ -111,7 +111,7 @@ func identities(frames []frame, most float64) counts {
 		c.idfp += len(f.found)
 	}
 	ts, hs := slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(found))
-	for i, j := range assignment.Assign(len(ts), len(hs), func(i, j int) float64 { return -float64(right[[2]int{ts[i], hs[j]}]) }) {
+	for i, j := range new(assignment.Solver).Assign(len(ts), len(hs), func(i, j int) float64 { return -float64(right[[2]int{ts[i], hs[j]}]) }) {
 		if j >= 0 {
 			c.idtp += right[[2]int{ts[i], hs[j]}]
 		}
@@ -126,7 +126,7 @@ func identities(frames []frame, most float64) counts {
 func pair(truth, found []named, most float64) []int {
 	// A pair that may not be is dearer than all that may.
 	apart := 2*float64(min(len(truth), len(found))) + 1
-	pairs := assignment.Assign(len(truth), len(found), func(i, j int) float64 {
+	pairs := new(assignment.Solver).Assign(len(truth), len(found), func(i, j int) float64 {
 		if d := truth[i].box.Distance(found[j].box); d <= most {
 			return d
 		}

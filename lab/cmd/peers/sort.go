@@ -161,7 +161,7 @@ func associate(detections []mot.Found, tracks []*sortTrack) []int {
 	if !rivals {
 		return of
 	}
-	of = assignment.Assign(len(detections), len(tracks), func(d, k int) float64 { return -iou(d, k) })
+	of = new(assignment.Solver).Assign(len(detections), len(tracks), func(d, k int) float64 { return -iou(d, k) })
 	for d, k := range of {
 		if k >= 0 && iou(d, k) < sortIoU {
 			of[d] = -1
