@@ -135,7 +135,7 @@ export-test: ## data sets of the demo, read by tools of others
 	$(E2E) -timeout 20m ./export $(EXPORTTEST)
 
 # PROXYTEST="-run TestProxy/Caddy" is passed on.
-proxy-test: ## the page, the API and a publisher below a path of nginx and Caddy, as docs/operations.md has them
+proxy-test: ## the page, the API and a publisher below a path of nginx and Caddy, as deploy/proxy has them
 	@scripts/setup proxy
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 20m ./proxy $(PROXYTEST)

@@ -1,3 +1,3 @@
-// Package proxy tries segd below a path of the proxies whose configurations docs/operations.md has. Its tests need the
+// Package proxy tries segd below a path of the proxies whose configurations deploy/proxy has. Its tests need the
 // build tag e2e; make proxy-test installs what they need.
 package proxy

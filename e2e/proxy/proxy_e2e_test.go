@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,21 +35,17 @@ const (
 	stepLimit = waitfor.Limit
 )
 
-// documented returns the documentation's configuration for a proxy, with addresses and files of the test.
-func documented(t *testing.T, kind string, own ...string) string {
+// documented returns the example configuration for a proxy, with addresses and files of the test.
+func documented(t *testing.T, name string, own ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "operations.md"))
+	text, err := os.ReadFile(filepath.Join(harness.Root(t), "deploy", "proxy", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```" + kind + "\n(.*?)```").FindSubmatch(text)
-	if block == nil {
-		t.Fatalf("docs/operations.md has no configuration for %s", kind)
-	}
-	conf := string(block[1])
+	conf := string(text)
 	for i := 0; i < len(own); i += 2 {
 		if !strings.Contains(conf, own[i]) {
-			t.Fatalf("the configuration for %s in docs/operations.md has no %q", kind, own[i])
+			t.Fatalf("deploy/proxy/%s has no %q", name, own[i])
 		}
 		conf = strings.ReplaceAll(conf, own[i], own[i+1])
 	}
@@ -81,7 +76,7 @@ func nginx(t *testing.T, pass string) proxied {
 	p, dir := proxied{addr: harness.FreeAddrs(t, 1)[0]}, t.TempDir()
 	var key string
 	p.cert, key = keypairtest.Write(t, dir, 1)
-	server := documented(t, "nginx", "listen 443 ssl", "listen "+p.addr+" ssl", "example.com;", "127.0.0.1;",
+	server := documented(t, "nginx.conf", "listen 443 ssl", "listen "+p.addr+" ssl", "example.com;", "127.0.0.1;",
 		"/etc/ssl/example.com.crt", p.cert, "/etc/ssl/example.com.key", key, passOn, pass)
 	var folders string
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "scgi", "uwsgi"} {
@@ -102,7 +97,7 @@ func caddy(t *testing.T, addr string) proxied {
 	p, dir := proxied{addr: harness.FreeAddrs(t, 1)[0]}, t.TempDir()
 	var key string
 	p.cert, key = keypairtest.Write(t, dir, 1)
-	site := documented(t, "caddy", "example.com {", fmt.Sprintf("https://%s {\n  tls %s %s", p.addr, p.cert, key), "127.0.0.1:8080", addr)
+	site := documented(t, "Caddyfile", "example.com {", fmt.Sprintf("https://%s {\n  tls %s %s", p.addr, p.cert, key), "127.0.0.1:8080", addr)
 	conf := filepath.Join(dir, "Caddyfile")
 	if err := os.WriteFile(conf, []byte("{\n  admin off\n  auto_https disable_redirects\n}\n"+site), 0o600); err != nil {
 		t.Fatal(err)
