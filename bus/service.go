@@ -103,8 +103,8 @@ type Camera interface {
 // command of each camera and those of the site, until Close or the next Serve, which takes its place.
 // A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
-	if c.Camera == nil {
-		return errors.New("bus: serve: no Camera")
+	if c.Camera == nil || c.Refuse == nil {
+		return errors.New("bus: serve: no Camera or no Refuse")
 	}
 	if err := checkCameras(c.Cameras); err != nil {
 		return err

@@ -20,7 +20,7 @@ type Projection struct {
 	mean   []float64
 	scale  []float64 // 0 for a constant column
 	basis  []float32 // D×dim, orthonormal columns by falling variance; nil: no PCA
-	spread []float64 // variance of each output column on the fitted scene
+	spread []float64 // variance of each output column on the fitted scene, falling if there was a PCA
 }
 
 // What the variances of a scene's standardised columns sum to: all maps together,
@@ -164,10 +164,6 @@ func (p *Projection) components(s *Scene, dim int) error {
 
 // Dim is the number of columns Apply returns.
 func (p *Projection) Dim() int { return p.dim }
-
-// Variance returns the variance of each output column on the fitted scene, falling
-// if there was a PCA.
-func (p *Projection) Variance() []float64 { return append([]float64(nil), p.spread...) }
 
 // Features is the number of columns that Apply takes.
 func (p *Projection) Features() int { return len(p.mean) }

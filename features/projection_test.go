@@ -67,8 +67,8 @@ func TestProjectionStandardises(t *testing.T) {
 	z := applied(p, s)
 	mean, cov := moments(z, s.N, d)
 	for c := range d {
-		if math.Abs(mean[c]) > 1e-6 || math.Abs(cov[c*d+c]-p.Variance()[c]) > 1e-5 {
-			t.Errorf("column %d has mean %v, variance %v, says %v; want mean 0", c, mean[c], cov[c*d+c], p.Variance()[c])
+		if math.Abs(mean[c]) > 1e-6 || math.Abs(cov[c*d+c]-p.spread[c]) > 1e-5 {
+			t.Errorf("column %d has mean %v, variance %v, says %v; want mean 0", c, mean[c], cov[c*d+c], p.spread[c])
 		}
 	}
 	sum := func(from, to int) (v float64) {
@@ -115,7 +115,7 @@ func TestProjectionComponents(t *testing.T) {
 		t.Fatalf("Dim %d and %d values, want %d and %d", p.Dim(), len(z), rank, n*rank)
 	}
 	mean, cov := moments(z, n, rank)
-	variance := p.Variance()
+	variance := p.spread
 	total := 0.0
 	for a := range rank {
 		if math.Abs(mean[a]) > 1e-6 {

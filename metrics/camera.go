@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
 )
@@ -137,8 +138,9 @@ func (c *Camera) Collect(out chan<- prometheus.Metric) {
 }
 
 // Packets counts RTP packets that came, of which some came late, after ones
-// behind them, and those that were lost.
-func (c *Camera) Packets(came, late, lost int) {
+// behind them, and those that were lost, and sets how unevenly they come.
+func (c *Camera) Packets(came, late, lost int, jitter time.Duration) {
+	c.jitter.WithLabelValues().Set(jitter.Seconds())
 	for i, n := range [...]int{came - late, late, lost} {
 		c.packets[i].Add(float64(max(n, 0)))
 	}
@@ -147,17 +149,14 @@ func (c *Camera) Packets(came, late, lost int) {
 // Held observes how long a packet waited for ones before it.
 func (c *Camera) Held(d time.Duration) { c.held.Observe(d.Seconds()) }
 
-// Jitter sets how unevenly packets come.
-func (c *Camera) Jitter(d time.Duration) { c.jitter.WithLabelValues().Set(d.Seconds()) }
-
-// Decoder says what the video is in and what decodes it: "software", or a device.
-func (c *Camera) Decoder(codec, device string) {
+// Decoder says what the video is in and what decodes it, and counts a time that software took over from a device.
+func (c *Camera) Decoder(id codec.ID, on codec.Device, fallback error) {
 	c.decoder.Reset()
-	c.decoder.WithLabelValues(codec, device).Set(1)
+	c.decoder.WithLabelValues(id.String(), string(on)).Set(1)
+	if fallback != nil { // the source logs it
+		c.fallbacks.Inc()
+	}
 }
-
-// DecodeFallback counts a time that software took over from a device.
-func (c *Camera) DecodeFallback() { c.fallbacks.Inc() }
 
 // Latency observes a published frame's time from capture to publish. Less than
 // 0, as from a camera whose clock is ahead, counts as 0.

@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/outputs/mqtt"
@@ -70,8 +71,8 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Detected("person")
 	c.ClockOffset(-1500 * time.Millisecond)
 	c.Checkpoint(1000, time.Millisecond, nil)
-	c.Jitter(2 * time.Millisecond)
-	c.Decoder("H.265", "cuda")
+	c.Packets(0, 0, 0, 2*time.Millisecond)
+	c.Decoder(codec.H265, "cuda", nil)
 	c.Held(60 * time.Millisecond)
 	c.Solved(solved(tracker.Report{Converged: true, Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01}))
 	m.Budget(50 * time.Millisecond)
@@ -254,10 +255,9 @@ func TestObservations(t *testing.T) {
 		Objects: []objects.Object{{ID: 2, Owner: objects.Detector}, {ID: 3, Owner: objects.Detector}, {ID: 4, Owner: objects.Detector, Dormant: true}, {ID: 5}},
 	}
 	c.Watch(func() pipeline.Snapshot { return now })
-	c.Packets(100, 3, 2)
-	c.Packets(10, 0, 0)
-	c.DecodeFallback()
-	c.Decoder("H.264", "software") // instead of what full says
+	c.Packets(100, 3, 2, time.Millisecond)
+	c.Packets(10, 0, 0, 2*time.Millisecond)
+	c.Decoder(codec.H264, "software", errors.New("no card")) // instead of what full says
 	c.Looked(30 * time.Millisecond)
 	c.Looked(50 * time.Millisecond)
 	c.LookFailed()
@@ -769,11 +769,9 @@ func TestRemoveCamera(t *testing.T) {
 		c.Took(pipeline.StageTrack, time.Second)
 		c.Solved(tracker.Solve{Report: tracker.Report{Iterations: 1}, SolveTime: time.Second})
 		c.ClockOffset(time.Second)
-		c.Packets(1, 1, 1)
+		c.Packets(1, 1, 1, time.Millisecond)
 		c.Held(time.Millisecond)
-		c.Jitter(time.Millisecond)
-		c.Decoder("H.264", "cuda")
-		c.DecodeFallback()
+		c.Decoder(codec.H264, "software", errors.New("no card"))
 		c.Looked(time.Millisecond)
 		c.LookFailed()
 		c.Detected("person")

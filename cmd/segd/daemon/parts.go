@@ -21,7 +21,6 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -156,17 +155,7 @@ func (d *daemon) camera(b cameras.Build) pipeline.Config {
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
-			o.Held = m.Held
-			o.Packets = func(came, late, lost int, jitter time.Duration) {
-				m.Packets(came, late, lost)
-				m.Jitter(jitter)
-			}
-			o.Decoder = func(id codec.ID, on codec.Device, fallback error) {
-				m.Decoder(id.String(), string(on))
-				if fallback != nil { // the source logs it
-					m.DecodeFallback()
-				}
-			}
+			o.Held, o.Packets, o.Decoder = m.Held, m.Packets, m.Decoder
 			if d.box != nil {
 				if source := d.box.ahead.take(cam); source != nil {
 					source.Attach(o)
