@@ -33,7 +33,7 @@ Every setting of segd's YAML file, for whoever writes one: `+"`"+`segd run -c se
 [deploy/segd.example.yaml](../deploy/segd.example.yaml) is a start. `+"`"+`segd check -c segd.yaml`+"`"+` lists each fault with its line, and
 tests whether the model loads and the cameras answer.
 
-- Only `+"`"+`cameras`+"`"+` is required. The others have the defaults listed here.
+- Only `+"`"+`cameras`+"`"+` is required. Behind a setting's name stand its type and default.
 - An environment variable overrides the file, also for `+"`"+`segd demo`+"`"+`: `+"`"+`SEGD_`+"`"+` and the setting's name in capitals, with `+"`"+`_`+"`"+`
   for dots, as `+"`"+`SEGD_HTTP_BASE_PATH`+"`"+` for `+"`"+`http.base_path`+"`"+`. Lists, and settings in them such as `+"`"+`cameras[]`+"`"+`, come from the file only.
 - Unknown keys, and values of another type, are errors. Anchors, aliases and merged mappings (`+"`"+`<<: *name`+"`"+`) are read; put
@@ -149,10 +149,10 @@ func (r *referrer) each(path string, v reflect.Value, visit func(path string, fi
 	}
 }
 
-// section is the settings of a struct as a table, and those of what is within it
+// section is the settings of a struct as a list, and those of what is within it
 // as sections after it.
 func (r *referrer) section(path string, v reflect.Value) string {
-	var table, after strings.Builder
+	var list, after strings.Builder
 	for i, key := range keys(v.Type()) {
 		field, value, at := v.Type().Field(i), v.Field(i), join(path, key)
 		comment := r.fields[v.Type().Name()+"."+field.Name]
@@ -169,18 +169,21 @@ func (r *referrer) section(path string, v reflect.Value) string {
 			r.t.Errorf("%s has no comment", at)
 		}
 		text := r.prose(withoutDefault(comment, value), v.Type())
+		if rest, ok := strings.CutPrefix(text, "`"+key+"` "); ok && !strings.HasPrefix(rest, "and ") {
+			text = rest
+		}
 		if first, ok := r.shared[v.Type().Name()+"."+field.Name]; ok {
 			other, _ := v.Type().FieldByName(first)
-			text = "See `" + other.Tag.Get("yaml") + "`."
+			text = "see `" + other.Tag.Get("yaml") + "`."
 		}
 		standard := r.standard(field, value)
 		if standard != "" {
 			standard = ", " + standard
 		}
-		fmt.Fprintf(&table, "| `%s` | %s%s | %s |\n", key, kindOf(value.Type()), standard, text)
+		fmt.Fprintf(&list, "- `%s` (%s%s): %s\n", key, kindOf(value.Type()), standard, text)
 	}
-	if table.Len() > 0 {
-		return "\n| setting | type, default | |\n|---|---|---|\n" + table.String() + after.String()
+	if list.Len() > 0 {
+		return "\n" + list.String() + after.String()
 	}
 	return after.String()
 }
@@ -197,7 +200,7 @@ func (r *referrer) once(path string, v reflect.Value) string {
 
 var literalDefault = regexp.MustCompile(`\s*Default (none|all|"[^"]*"|[\d.]+|true|false)(\.|; |: |,? of )`)
 
-// withoutDefault is a comment without the default that the table's column shows, or that is none.
+// withoutDefault is a comment without the default that stands beside the type, or that is none.
 func withoutDefault(comment string, v reflect.Value) string {
 	m := literalDefault.FindStringSubmatchIndex(comment)
 	if m == nil || comment[m[4]:m[5]] != "." {
@@ -214,6 +217,7 @@ func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
 	if comment != "" {
 		text = r.prose(comment, in)
 	}
+	text = strings.ToUpper(text[:1]) + text[1:]
 	return fmt.Sprintf("\n## %s\n\n%s\n", path, text)
 }
 
@@ -249,7 +253,7 @@ func (r *referrer) prose(comment string, of reflect.Type) string {
 		name := of.Field(i).Name
 		for _, verb := range []string{" is ", " are ", ": "} {
 			if rest, ok := strings.CutPrefix(comment, name+verb); ok {
-				comment = strings.ToUpper(rest[:1]) + rest[1:] // the key stands beside it
+				comment = rest // the key stands before it
 			}
 		}
 		if rest, ok := strings.CutPrefix(comment, name+" "); ok {
@@ -266,5 +270,5 @@ func (r *referrer) prose(comment string, of reflect.Type) string {
 	})
 	comment = regexp.MustCompile(`\bAddr\b`).ReplaceAllString(comment, "`addr`")
 	comment = regexp.MustCompile(`docs/(\w+\.md)`).ReplaceAllString(comment, "[$1]($1)")
-	return strings.ReplaceAll(comment, "|", `\|`)
+	return comment
 }

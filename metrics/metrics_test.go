@@ -153,7 +153,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(segd_\\w+)` \\| (\\w+)(?: \\(([\\w, ]+)\\))? \\|").FindAllStringSubmatch(string(doc), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `(segd_\\w+)` \\((\\w+)(?:: ([\\w, ]+))?\\)").FindAllStringSubmatch(string(doc), -1) {
 		labels := strings.Split(strings.TrimSpace(m[3]), ", ")
 		slices.Sort(labels)
 		want[m[1]] = m[2] + " " + strings.Join(labels, ",")

@@ -158,7 +158,7 @@ func knownMetrics(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(segd_\\w+)` \\| (\\w+)").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `(segd_\\w+)` \\((\\w+)").FindAllStringSubmatch(string(text), -1) {
 		known[m[1]] = true
 		if m[2] == "histogram" {
 			for _, suffix := range []string{"_bucket", "_sum", "_count"} {

@@ -165,7 +165,7 @@ func TestComposeAlertmanager(t *testing.T) {
 // Rules use only what segd exposes and docs/metrics.md lists, or another rule makes.
 func TestRulesUseKnownMetrics(t *testing.T) {
 	known := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(segd_\\w+)` \\| (\\w+)").FindAllStringSubmatch(readText(t, "../../docs/metrics.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `(segd_\\w+)` \\((\\w+)").FindAllStringSubmatch(readText(t, "../../docs/metrics.md"), -1) {
 		known[m[1]] = true
 		if m[2] == "histogram" {
 			known[m[1]+"_bucket"], known[m[1]+"_sum"], known[m[1]+"_count"] = true, true, true
