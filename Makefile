@@ -228,7 +228,7 @@ bench: setup ## every benchmark
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
 # instance PEERS="-only cut".
-peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut and SLIC, and SORT; docs/benchmarks.md
+peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut and SLIC, and SORT; lab/cmd/peers/README.md
 	@scripts/setup peers
 	@mkdir -p bin
 	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk lab/cmd/peers/theirs/bk.cpp

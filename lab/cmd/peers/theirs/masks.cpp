@@ -1,7 +1,7 @@
 // Follows an object by OpenCV alone and times itself. A program of its own, built by
 // `make peers` and talked to through pipes.
 //
-//   masks METHOD     dis, csrt_grabcut or grabcut; docs/benchmarks.md compares them
+//   masks METHOD     dis, csrt_grabcut or grabcut; lab/cmd/peers/README.md compares them
 //
 // stdin has frames, each a line and bytes: "first WIDTH HEIGHT", BGR24 and the object's
 // mask, a byte a pixel, not 0 on the object; or "next WIDTH HEIGHT" and BGR24 of the
