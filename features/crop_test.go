@@ -1,7 +1,6 @@
 package features
 
 import (
-	"errors"
 	"image"
 	"math"
 	"math/rand/v2"
@@ -228,7 +227,7 @@ func TestCropScale(t *testing.T) {
 	seen := func(c Crop) (scales []float64, superpixels int) {
 		t.Helper()
 		model.views = nil
-		if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true}), e.Coarsen(&s, bgr)); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true, Coarse: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range model.views {
@@ -236,11 +235,11 @@ func TestCropScale(t *testing.T) {
 		}
 		return scales, s.N
 	}
-	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2}
+	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2, Coarse: true}
 	full, n := seen(crop)
 	crop.Scale = 0.75
 	less, same := seen(crop)
-	if !slices.Equal(full, []float64{2, 1, 1, 0.5, 0.5, 0.25}) || !slices.Equal(less, []float64{1.5, 1, 0.75, 0.5, 0.375, 0.25}) || n != same {
+	if !slices.Equal(full, []float64{2, 1, 0.5, 1, 0.5, 0.25}) || !slices.Equal(less, []float64{1.5, 0.75, 0.375, 1, 0.5, 0.25}) || n != same {
 		t.Errorf("seen at %v, and at a scale of 0.75 at %v; %d and %d superpixels", full, less, n, same)
 	}
 	for _, bad := range []float64{-0.5, 1.5, math.NaN()} {
@@ -263,8 +262,8 @@ func TestPixelAspect(t *testing.T) {
 	bgr := noiseImage(w, h, 3)
 	for plan, want := range map[float64]float64{0: 1, 1: 1, 8.0 / 3: 8.0 / 3} {
 		model.views = nil
-		p := Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Whole: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
-		if err := errors.Join(e.Extract(&s, bgr, w, h, p), e.Coarsen(&s, bgr)); err != nil {
+		p := Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1, Coarse: true}}, Whole: true, Coarse: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
+		if err := e.Extract(&s, bgr, w, h, p); err != nil {
 			t.Fatal(err)
 		}
 		if len(model.views) != 3+2*coarser || s.PixelAspect != want || slices.ContainsFunc(model.views, func(v View) bool { return v.PixelAspect != want }) {
@@ -307,9 +306,6 @@ func TestFound(t *testing.T) {
 		for range 2 { // the second time in the same memory
 			model.views = nil
 			if err := e.Extract(&s, bgr, w, h, tt.plan); err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Coarsen(&s, bgr); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(s.Looked, tt.looked) {

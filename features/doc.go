@@ -25,7 +25,7 @@
 // A scene need not show all of an image: a [Plan] says which parts, and how large. Each becomes a
 // [Patch] with superpixels of its own, for which the model sees the part and a little round it. Of
 // an image much larger than the model sees it, superpixels grow on a smaller one, but in parts
-// that are to be seen larger.
+// that are to be seen larger. Some parts the model sees at half and at a quarter of their size, too, if the Plan says so.
 //
 // Features are pooled exactly as if each map were bilinearly interpolated at
 // every pixel and averaged over the superpixel; since interpolation is linear the

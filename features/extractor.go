@@ -129,7 +129,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 			e.giveBack()
 			e.modelDone <- struct{}{}
 		}()
-		e.modelErr = e.look(e.scene, e.bgr, 1)
+		e.modelErr = e.look(e.scene, e.bgr)
 	}
 	return e, nil
 }
@@ -140,8 +140,8 @@ type Plan struct {
 	// Crops are the parts of the image that are seen. Of several that overlap the first counts
 	// there.
 	Crops []Crop
-	// Whole is whether the rest of the image is seen, too, at Zoom 1.
-	Whole bool
+	// Whole is whether the rest of the image is seen, too, at Zoom 1, and Coarse whether that is as a Crop's Coarse says.
+	Whole, Coarse bool
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
 	// Large is the part of what is seen in which things are looked for that are too large to be found at the
@@ -154,6 +154,11 @@ type Plan struct {
 	PixelAspect float64
 }
 
+// Coarsens tells whether anything is seen smaller, too.
+func (p Plan) Coarsens() bool {
+	return p.Whole && p.Coarse || slices.ContainsFunc(p.Crops, func(c Crop) bool { return c.Coarse })
+}
+
 // A Crop is a part of an image. Of what lies beyond the image there is nothing.
 type Crop struct {
 	image.Rectangle
@@ -163,6 +168,8 @@ type Crop struct {
 	// Scale is how large the model sees it beside Zoom, more than 0 and at most 1: what is large is seen as well with
 	// fewer of the model's pixels. 0: 1. Superpixels do not depend on it.
 	Scale float64
+	// Coarse is whether the model sees it at 1/2 and at 1/4 of that size, too, for Scene.Coarse: about a third more time.
+	Coarse bool
 }
 
 // A Region of an image is to have superpixels of its own: as many as there are squares
@@ -214,9 +221,7 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 	if e.modelErr != nil {
 		return fmt.Errorf("features: model: %w", e.modelErr)
 	}
-	var err error
-	dst.X, err = e.gather(dst.X, dst)
-	return err
+	return e.gather(dst)
 }
 
 func check(bgr []byte, width, height int) error {
@@ -290,9 +295,8 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 
 // patchWork is what a patch takes until it is in the scene.
 type patchWork struct {
-	stats        regionStats
-	coarse       []Map // what the model sees of it smaller
-	maskFeatures Map   // likewise
+	stats  regionStats
+	coarse [coarser]Sight // what the model sees of it smaller
 }
 
 // segment cuts the image into dst's superpixels while the model looks at it, and
@@ -308,7 +312,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		}
 	}
 	if plan.Whole {
-		e.crops = append(e.crops, Crop{all, 1, 1})
+		e.crops = append(e.crops, Crop{Rectangle: all, Zoom: 1, Scale: 1, Coarse: plan.Coarse})
 	}
 	for len(e.patches) < len(e.crops) {
 		e.patches = append(e.patches, patchWork{})
@@ -330,7 +334,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	switch {
 	case e.model == nil || len(e.crops) == 0 && e.large.Empty():
 	case needsCore && e.cfg.Cores.TryAcquire(1) == 0:
-		e.modelErr = e.look(dst, bgr, 1)
+		e.modelErr = e.look(dst, bgr)
 	default:
 		e.bgr, e.scene = bgr, dst
 		e.second.Store(needsCore)
@@ -383,6 +387,7 @@ func (e *Extractor) giveBack() {
 // place makes p the patch of a crop.
 func (e *Extractor) place(p *Patch, c Crop, width, height int) {
 	p.Rectangle, p.Zoom, p.Shrink = c.Rectangle, c.Zoom, shrinkOf(width, height, c.Zoom)
+	p.Coarse = c.Coarse && e.model != nil
 	p.Cols, p.Rows = (p.Dx()+p.Shrink-1)/p.Shrink, (p.Dy()+p.Shrink-1)/p.Shrink
 	p.Labels = buffers.Fit(p.Labels, p.Cols*p.Rows)
 	p.Pixels = buffers.Fit(p.Pixels, colours*p.Cols*p.Rows)
@@ -440,14 +445,14 @@ func (c Crop) Seen(size image.Point) (r image.Rectangle) {
 	return r
 }
 
-// look sets the maps of dst's patches to what the model sees of every crop, at a scale beside
-// its zoom. At full scale it sets what is found, too.
-func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
+// look sets the maps of dst's patches to what the model sees of every crop, and what is found; and the maps of those that are
+// Coarse at smaller scales.
+func (e *Extractor) look(dst *Scene, bgr []byte) error {
 	width, height := dst.Width, dst.Height
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		seen := c.Seen(image.Pt(width, height))
-		view := View{Rectangle: seen, Scale: scale * c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
+		view := View{Rectangle: seen, Scale: c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		if seen == all {
 			view.Rectangle = image.Rectangle{}
 		}
@@ -457,11 +462,19 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 			return err
 		}
 		p.Maps, p.MaskFeatures, e.found = sight.Maps, sight.MaskFeatures, sight.Found
-		if scale == 1 {
-			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
+		dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
+		if !c.Coarse {
+			continue
+		}
+		for size := range coarser {
+			view.Scale /= 2
+			s := &e.patches[k].coarse[size]
+			if *s, err = e.model.Features(Sight{Maps: s.Maps[:0], Found: s.Found[:0], MaskFeatures: s.MaskFeatures}, bgr, width, height, view); err != nil {
+				return err
+			}
 		}
 	}
-	if scale == 1 && !e.large.Empty() {
+	if !e.large.Empty() {
 		sight, err := e.model.Features(Sight{Found: e.found[:0]}, bgr, width, height, View{Rectangle: e.large, Large: true, Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect})
 		if err != nil {
 			return err
@@ -483,82 +496,66 @@ func around(from, to, context, n int) (first, end int) {
 	return first, first + wide
 }
 
-// Coarsen adds to dst, which the last Extract made of bgr, what the model sees of the
-// image at 1/2 and at 1/4 of its size. That takes about a third of the time the model
-// takes. Without a model there is nothing to add.
-func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
-	if e.model == nil {
+// coarser is how many halvings a Crop that is Coarse is seen at.
+const coarser = 2
+
+// gather pools the maps into dst's X and Coarse, and sets its D and Maps.
+func (e *Extractor) gather(dst *Scene) error {
+	dst.D = colours
+	dst.Maps = dst.Maps[:0]
+	if len(dst.Patches) > 0 {
+		for _, m := range dst.Patches[0].Maps {
+			dst.D += max(0, m.Channels)
+			dst.Maps = append(dst.Maps, m.Channels)
+		}
+	}
+	dst.X = buffers.Fit(dst.X, dst.N*dst.D)
+	for k := range dst.Patches {
+		if err := e.gatherPatch(dst.X, dst, k, dst.Patches[k].Maps); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(dst.Patches, func(p Patch) bool { return p.Coarse }) {
 		return nil
 	}
-	if err := check(bgr, dst.Width, dst.Height); err != nil {
-		return err
-	}
-	e.swapMaps(dst)
-	defer func() {
-		e.swapMaps(dst)
+	for size := range coarser {
+		dst.Coarse = slices.Grow(dst.Coarse, 1)[:size+1]
+		dst.Coarse[size] = buffers.Fit(dst.Coarse[size], dst.N*dst.D)
 		for k := range dst.Patches {
-			releaseMaps(e.patches[k].coarse)
-			release(&e.patches[k].maskFeatures.Data)
-		}
-	}()
-	for k := range coarser {
-		if err := e.look(dst, bgr, 1/float64(int(2)<<k)); err != nil {
-			return fmt.Errorf("features: model: %w", err)
-		}
-		dst.Coarse = slices.Grow(dst.Coarse, 1)[:k+1]
-		var err error
-		if dst.Coarse[k], err = e.gather(dst.Coarse[k], dst); err != nil {
-			return err
+			if p := &dst.Patches[k]; !p.Coarse {
+				clear(dst.Coarse[size][p.First*dst.D : (p.First+p.N)*dst.D])
+				continue
+			}
+			s := &e.patches[k].coarse[size]
+			err := e.gatherPatch(dst.Coarse[size], dst, k, s.Maps)
+			releaseMaps(s.Maps)
+			release(&s.MaskFeatures.Data)
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// swapMaps has dst's patches hold their maps of smaller images, or those of this one again.
-func (e *Extractor) swapMaps(dst *Scene) {
-	for k := range dst.Patches {
-		p, w := &dst.Patches[k], &e.patches[k]
-		p.Maps, w.coarse = w.coarse, p.Maps
-		p.MaskFeatures, w.maskFeatures = w.maskFeatures, p.MaskFeatures
-	}
-}
-
-// coarser is how many halvings Coarsen sees.
-const coarser = 2
-
-// gather pools the maps into x, N×D of dst, behind them the mean colours, and sets
-// dst's D and Maps.
-func (e *Extractor) gather(x []float32, dst *Scene) ([]float32, error) {
-	dst.D = colours
-	dst.Maps = dst.Maps[:0]
-	for k := range dst.Patches {
-		maps := dst.Patches[k].Maps
-		for i := range maps {
-			if err := checkMap(&maps[i]); err != nil {
-				return x, fmt.Errorf("features: map %d of the model: %w", i, err)
-			}
-			if k == 0 {
-				dst.D += maps[i].Channels
-				dst.Maps = append(dst.Maps, maps[i].Channels)
-			}
+// gatherPatch pools maps into the rows of x, N×D of dst, that are of a patch, behind them the mean colours.
+func (e *Extractor) gatherPatch(x []float32, dst *Scene, patch int, maps []Map) error {
+	p, column := &dst.Patches[patch], 0
+	for i := range maps {
+		m := &maps[i]
+		if err := checkMap(m); err != nil {
+			return fmt.Errorf("features: map %d of the model: %w", i, err)
 		}
-	}
-	x = buffers.Fit(x, dst.N*dst.D)
-	for k := range dst.Patches {
-		p, column := &dst.Patches[k], 0
-		for i := range p.Maps {
-			m := &p.Maps[i]
-			if i >= len(dst.Maps) || m.Channels != dst.Maps[i] {
-				return x, fmt.Errorf("features: map %d of the model has %d channels; it had others before", i, m.Channels)
-			}
-			e.pool.pool(x, dst, p, &e.patches[k].stats, m, column)
-			column += m.Channels
+		if i >= len(dst.Maps) || m.Channels != dst.Maps[i] {
+			return fmt.Errorf("features: map %d of the model has %d channels; it had others before", i, m.Channels)
 		}
+		e.pool.pool(x, dst, p, &e.patches[patch].stats, m, column)
+		column += m.Channels
 	}
-	for k := range dst.N {
+	for k := p.First; k < p.First+p.N; k++ {
 		copy(x[(k+1)*dst.D-colours:][:colours], dst.Lab[colours*k:])
 	}
-	return x, nil
+	return nil
 }
 
 // checkMap guards pooling against a model that contradicts itself.

@@ -315,8 +315,8 @@ func TestExtractRepeats(t *testing.T) {
 	}
 }
 
-// The maps in a scene are what the model saw of its image, also after the extractor went on
-// with another and coarsened it.
+// The maps in a scene are what the model saw of its image, not what it saw smaller, also after the extractor went on
+// with another.
 func TestExtractKeepsMaps(t *testing.T) {
 	const w, h = 64, 48
 	var seen float32
@@ -338,13 +338,10 @@ func TestExtractKeepsMaps(t *testing.T) {
 	for turn := range 3 {
 		for k := range scenes {
 			s, first := &scenes[k], seen
-			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Crops: []Crop{{Rectangle: image.Rect(0, 0, 30, 30), Zoom: 1}}}); err != nil {
+			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Coarse: true, Crops: []Crop{{Rectangle: image.Rect(0, 0, 30, 30), Zoom: 1, Coarse: true}}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Coarsen(s, bgr); err != nil {
-				t.Fatal(err)
-			}
-			for p, want := range []float32{first, first + 1} {
+			for p, want := range []float32{first, first + 3} {
 				maps := s.Patches[p].Maps
 				if len(maps) != 1 || maps[0].Data[0] != want || maps[0].Data[len(maps[0].Data)-1] != want {
 					t.Errorf("turn %d, scene %d: patch %d has %d maps, of %v; want one of %v", turn, k, p, len(maps), maps[0].Data[:1], want)
@@ -459,7 +456,8 @@ func (m *shrinkingModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sigh
 	return Sight{Maps: maps}, err
 }
 
-func TestCoarsen(t *testing.T) {
+// Of what is Coarse a scene has the features at half and a quarter of its size, of the rest none.
+func TestCoarse(t *testing.T) {
 	const w, h = 60, 44
 	model := &shrinkingModel{fixedModel{maps: []Map{randomMap(3, 4, w, h, rand.New(rand.NewPCG(9, 9)))}}}
 	e, err := New(Config{Superpixels: 30}, model)
@@ -467,44 +465,55 @@ func TestCoarsen(t *testing.T) {
 		t.Fatal(err)
 	}
 	bgr := noiseImage(w, h, 8)
+	part := Crop{Rectangle: image.Rect(8, 8, 40, 30), Zoom: 1}
+	coarse := part
+	coarse.Coarse = true
 	var s Scene
 	for range 2 { // the second time in the same memory
-		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
-			t.Fatal(err)
-		}
-		if len(s.Coarse) != 0 {
-			t.Fatalf("Extract left %d coarse sizes; want none", len(s.Coarse))
-		}
-		if err := e.Coarsen(&s, bgr); err != nil {
-			t.Fatal(err)
-		}
-		if len(s.Coarse) != 2 {
-			t.Fatalf("%d coarse sizes; want those of 1/2 and 1/4", len(s.Coarse))
-		}
-		for k, x := range s.Coarse {
-			for i, v := range x {
-				want := s.X[i]
-				if i%s.D < s.D-3 { // the rest is the colour, which has no size
-					want *= float32(int(2) << k)
-				}
-				if math.Abs(float64(v-want)) > 1e-4 {
-					t.Fatalf("size 1/%d, value %d: %v, want %v", 2<<k, i, v, want)
+		for _, tt := range []struct {
+			plan  Plan
+			parts []bool // which are coarse
+		}{
+			{Plan{Whole: true, Crops: []Crop{part}}, []bool{false, false}},
+			{Plan{Whole: true, Coarse: true, Crops: []Crop{part}}, []bool{false, true}},
+			{Plan{Whole: true, Crops: []Crop{coarse}}, []bool{true, false}},
+			{Plan{Crops: []Crop{coarse}, Coarse: true}, []bool{true}},
+		} {
+			if err := e.Extract(&s, bgr, w, h, tt.plan); err != nil {
+				t.Fatal(err)
+			}
+			any := slices.Contains(tt.parts, true)
+			if want := map[bool]int{true: 2}[any]; len(s.Coarse) != want || tt.plan.Coarsens() != any {
+				t.Fatalf("%+v: %d coarse sizes, coarsens %t; want %d", tt.plan, len(s.Coarse), tt.plan.Coarsens(), want)
+			}
+			for k, x := range s.Coarse {
+				for i, v := range x {
+					p := slices.IndexFunc(s.Patches, func(p Patch) bool { return i/s.D < p.First+p.N })
+					want := s.X[i]
+					switch {
+					case s.Patches[p].Coarse != tt.parts[p]:
+						t.Fatalf("%+v: patch %d is coarse: %t", tt.plan, p, s.Patches[p].Coarse)
+					case !tt.parts[p]:
+						want = 0
+					case i%s.D < s.D-3: // the rest is the colour, which has no size
+						want *= float32(int(2) << k)
+					}
+					if math.Abs(float64(v-want)) > 1e-4 {
+						t.Fatalf("%+v: size 1/%d, value %d: %v, want %v", tt.plan, 2<<k, i, v, want)
+					}
 				}
 			}
 		}
 	}
-	if err := e.Coarsen(&s, bgr[1:]); err == nil || !strings.Contains(err.Error(), "want 7920") {
-		t.Errorf("of too few bytes: %v", err)
-	}
 	model.err = errors.New("no")
-	if err := e.Coarsen(&s, bgr); !errors.Is(err, model.err) {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: true}); !errors.Is(err, model.err) {
 		t.Errorf("%v; want the model's error", err)
 	}
 	e, err = New(Config{Superpixels: 30}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{Whole: true}), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: true}); err != nil || len(s.Coarse) != 0 {
 		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }

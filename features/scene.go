@@ -54,8 +54,8 @@ type Scene struct {
 	Area []int32
 	// Edges lists each touching pair of a patch once, sorted by I, then J.
 	Edges []Edge
-	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if
-	// a caller asked for it: see [Extractor.Coarsen].
+	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if a patch is Coarse; zeros
+	// for the superpixels of the others.
 	Coarse [][]float32
 	// Found is what the model finds in the parts of the image that it sees, each thing once, the best
 	// scores first.
@@ -76,6 +76,8 @@ type Patch struct {
 	Shrink int
 	// Spacing is how far apart superpixels are that were not wanted finer, in the patch's pixels.
 	Spacing float64
+	// Coarse is whether it was seen smaller, too.
+	Coarse bool
 	// Cols and Rows count the patch's pixels: as many as cover Rectangle.
 	Cols, Rows int
 	// First is the first of its superpixels, N counts them.

@@ -23,9 +23,6 @@ type Source interface {
 // by one goroutine.
 type Extractor interface {
 	Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error
-	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
-	// smaller sizes.
-	Coarsen(dst *features.Scene, bgr []byte) error
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
@@ -45,8 +42,6 @@ type Stepper interface {
 	LetGo(seq uint64)
 	// Plan is what the next scene is to show, with what is round some boxes.
 	Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan
-	// Searching tells whether coarse scenes would help to find an object.
-	Searching() bool
 	// Close releases what pictures it keeps.
 	Close()
 }

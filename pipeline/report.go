@@ -150,7 +150,6 @@ func (s *stages) conclude(r *report) {
 	}
 	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
 	s.plan.Store(&plan)
-	s.searching.Store(s.step.Searching())
 	r.masks = message.Masks(r.frame, r.pts, r.scene, r.result, r.table)
 	r.masks.Site, r.masks.Camera, r.masks.Epoch, r.masks.Lease = c.cfg.Site, c.cfg.Name, c.epoch.Load(), c.cfg.Lease.Token()
 	if s.hider != nil {

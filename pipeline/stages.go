@@ -80,8 +80,7 @@ type stages struct {
 	cancel context.CancelCauseFunc // stops the source
 	ready  chan struct{}           // closed when that is learnt
 
-	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
-	searching atomic.Bool                   // whether the stepper looks for an object
+	plan atomic.Pointer[features.Plan] // the stepper's, for the next scene
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -384,10 +383,7 @@ func (s *stages) features(it *item) error {
 	}
 	s.look(it, due)
 	s.c.cfg.Meter.Extracted(it.scene)
-	if !s.searching.Load() {
-		return nil
-	}
-	return s.extract.Coarsen(it.scene, it.frame.Pix)
+	return nil
 }
 
 func (s *stages) view(it *item) error {

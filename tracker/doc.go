@@ -32,8 +32,7 @@
 // An object without one that is out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
-// was or up to four times as large across, where scenes have Coarse (see
-// [Tracker.Searching]), and once it is lost in some of them. A moment after it was in sight it is not larger
+// was or up to four times as large across, where scenes have Coarse. A moment after it was in sight it is not larger
 // where nothing of it is seen as large as it was: that is something else which is like it. The classifier rests until
 // then: it may refuse what was found, but not add to it. Something that came back as an
 // object but was gone again at once makes the next such return wait until it has been found
@@ -43,8 +42,8 @@
 //
 // A frame's work is planned before it is done: [Tracker.Plan] says what the next scene is to
 // show, [PlanFor] what one has to that is annotated. That is windows round the objects in sight
-// and round where those that are hidden may be; one that may be anywhere is looked for in one part
-// of the picture after the other. What is small is seen larger, where pictures have more to show
+// and one where something hidden is expected, each of those that are in turn; elsewhere they are looked for together, in one part
+// after the other of where they may be. So ten of them cost as much as one. What is small is seen larger, where pictures have more to show
 // than the network sees of a whole one, and finer, from the frame it is marked in on. Where windows
 // cover most of a picture, and where there is an annotation, all of it is seen. Of a camera without
 // objects there is nothing to be seen but thumbnails. What lies outside the windows is

@@ -69,7 +69,7 @@ func TestTrackDecides(t *testing.T) {
 			if j := iou(o.Mask, truth[0]); !hidden && j < 0.7 {
 				t.Errorf("frame %d: IoU %.2f", i, j)
 			}
-			if tr.Searching() {
+			if tr.Plan(features.Plan{}).Coarsens() {
 				t.Errorf("frame %d: other sizes are asked for", i)
 			}
 		}
@@ -97,8 +97,11 @@ func TestGone(t *testing.T) {
 		}
 		res, _ := filmed(t, tr, i, a, extents, ball, disc{20, 100, 8, blue})
 		o := res.Objects[0]
-		if gone && (o.State != Lost || o.Area > 0 || tr.Searching()) {
-			t.Errorf("frame %d: %v with %d pixels, looked for %t; want it lost, and not looked for", i, o.State, o.Area, tr.Searching())
+		if gone && (o.State != Lost || o.Area > 0 || tr.Plan(features.Plan{}).Coarsens()) {
+			t.Errorf("frame %d: %v with %d pixels, looked for %t; want it lost, and not looked for", i, o.State, o.Area, tr.Plan(features.Plan{}).Coarsens())
+		}
+		if plan := tr.Plan(features.Plan{}); gone && i > freshPictures && (plan.Whole || len(plan.Crops) != 1 || plan.Crops[0].Dx() > windowLeast) {
+			t.Errorf("frame %d: %+v is to be seen of what is gone", i, plan.Crops)
 		}
 		if (i < 5 || i == 39) && o.State != Visible {
 			t.Errorf("frame %d: %v; want it visible", i, o.State)

@@ -46,8 +46,12 @@ const (
 	// An object that is seen as large as zoomSuperpixels superpixels of a whole picture
 	// needs no zoom.
 	zoomSuperpixels = 60
-	// Pictures are swept in sweepParts × sweepParts parts at zoom 1.
-	sweepParts = 2
+	// Elsewhere than where it is expected, what is hidden is looked for at other sizes, which takes a third more time, in every
+	// coarseEvery-th turn.
+	coarseEvery = 3
+	// What is hidden is looked for in one of sweepParts × sweepParts parts of the picture in each frame, at zoom 1: in all of it once a
+	// second of 25 frames.
+	sweepParts = 5
 	// For as many pictures after one that was annotated everything is looked at, until it is known
 	// what an object and what is round it look like; and as long as objects are out of sight that
 	// were marked on a picture of another time. In the demo's clip, half of the frames 1 to 7
@@ -68,34 +72,39 @@ func (t *Tracker) Plan(plan features.Plan, boxes ...image.Rectangle) features.Pl
 func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle) features.Plan {
 	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
-	var swept []int // zooms
+	var hidden []*object
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		if o.State != Lost {
 			p.fine(o.place())
 		}
-		switch box, anywhere := t.whereabouts(o); {
-		case anywhere:
-			if !slices.Contains(swept, o.Zoom) {
-				swept = append(swept, o.Zoom)
-			}
-		case !box.Empty():
-			p.window(o.Zoom, o.Tracked, box, o.ahead(box, elapsed))
+		p.coarse = !o.Confirmed()
+		p.Coarse = p.Coarse || p.coarse
+		switch {
+		case o.Gone:
+		case o.Tracked && o.State == Visible: // whatever the track says, what is seen is followed
+			p.window(o.Zoom, true, o.extent.Union(o.box), o.ahead(o.extent.Union(o.box), elapsed))
+		case o.Tracked:
+			p.window(o.Zoom, true, o.extent, o.ahead(o.extent, elapsed))
+		case (o.State == Visible || o.Detected()) && !o.box.Empty():
+			p.window(o.Zoom, false, o.box, o.ahead(o.box, elapsed))
+		default:
+			hidden = append(hidden, o)
 		}
 	}
+	p.coarse = false
 	for _, box := range boxes {
 		area := fineFilled * float64(box.Dx()*box.Dy())
 		p.fine(box, area)
 		p.window(p.zoom(area), true, box)
 	}
-	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }) {
-		p.Whole, swept = true, nil
-	}
-	if len(swept) == 0 && len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
-		swept = append(swept, 1)
-	}
-	if n := len(swept); n > 0 { // one after the other
-		p.sweep(t.turn/n, swept[t.turn%n])
+	switch {
+	case t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }):
+		p.Whole = true
+	case len(hidden) > 0:
+		p.search(hidden, t.turn)
+	case len(p.Crops) == 0 && len(t.objects.all) > 0: // all are gone, but a scene has to show something
+		p.crop(image.Rect(0, 0, windowLeast, windowLeast), view{1, 1})
 	}
 	p.finish()
 	return p.Plan
@@ -160,23 +169,22 @@ func (o *object) ahead(box image.Rectangle, frames int) image.Rectangle {
 	return box.Add(image.Pt(int(math.Round(n*o.way[0])), int(math.Round(n*o.way[1]))))
 }
 
-// whereabouts is where o may be in the next frame: in a box, which is empty if no one needs
-// to look, or anywhere.
-func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
-	switch {
-	case o.Tracked && o.State == Visible:
-		return o.extent.Union(o.box), false // whatever the track says, what is seen is followed
-	case o.Tracked:
-		return o.extent, false
-	case o.Gone:
-		return image.Rectangle{}, false
-	}
-	if o.State == Visible || o.Detected() {
-		return o.box, o.box.Empty()
-	}
-	reach := recall.Reach(&o.Object, t.size)
-	box = image.Rect(int(o.X-reach), int(o.Y-reach), int(o.X+reach), int(o.Y+reach)).Intersect(image.Rectangle{Max: t.size})
-	return box, box.Empty() || sweepParts*sweepParts*box.Dx()*box.Dy() > t.size.X*t.size.Y
+// expected is round where o, which is out of sight, is most likely to be.
+func (o *object) expected() image.Rectangle {
+	reach := recall.Extent(&o.Object)
+	return image.Rect(int(o.X-reach), int(o.Y-reach), int(o.X+reach)+1, int(o.Y+reach)+1)
+}
+
+// reach is where o, which is out of sight, may be in the next frame of a picture of a size.
+func (o *object) reach(size image.Point) image.Rectangle {
+	r := recall.Reach(&o.Object, size)
+	return image.Rect(int(o.X-r), int(o.Y-r), int(o.X+r)+1, int(o.Y+r)+1)
+}
+
+// view is how large a thing is seen.
+type view struct {
+	zoom  int
+	scale float64
 }
 
 // planner makes a plan.
@@ -184,6 +192,7 @@ type planner struct {
 	features.Plan
 	size   image.Point       // of the picture
 	tracks []image.Rectangle // boxes of those that windows are round
+	coarse bool              // of what is added next: features.Crop.Coarse
 }
 
 // fine has an object of that area in a box seen finer.
@@ -244,30 +253,73 @@ func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
-	p.crop(box.Inset(-int(margin)), zoom, scale)
+	p.crop(box.Inset(-int(margin)), view{zoom, scale})
 }
 
 // crop has a part of the picture seen, and a little round it.
-func (p *planner) crop(r image.Rectangle, zoom int, scale float64) {
+func (p *planner) crop(r image.Rectangle, v view) {
 	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
-		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom, Scale: scale})
+		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: v.zoom, Scale: v.scale, Coarse: p.coarse})
 	}
 }
 
 // price is what a crop costs, in pixels of what the network sees.
 func (p *planner) price(c features.Crop) float64 {
 	scale := p.scale(c.Zoom) * cmp.Or(c.Scale, 1)
-	side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
 	seen := c.Seen(p.size)
-	return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
+	pass := func(scale float64) float64 {
+		side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
+		return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
+	}
+	if !c.Coarse {
+		return pass(scale)
+	}
+	return pass(scale) + pass(scale/2) + pass(scale/4)
 }
 
-// sweep has the turn-th part of the picture seen.
-func (p *planner) sweep(turn, zoom int) {
-	n := sweepParts * zoom
-	x, y := turn%n, turn/n%n
-	part := image.Rect(x*p.size.X/n, y*p.size.Y/n, (x+1)*p.size.X/n, (y+1)*p.size.Y/n)
-	p.crop(part.Inset(-int(windowLeast/p.scale(zoom))), zoom, 1)
+// search has looked for what is hidden: where one of them after the other is expected, and in one part after the other of where
+// any that is seen as large may be. So it costs the same however many they are.
+func (p *planner) search(hidden []*object, turn int) {
+	var views []view
+	for _, o := range hidden {
+		if v := p.viewOf(o); !slices.Contains(views, v) {
+			views = append(views, v)
+		}
+	}
+	o := hidden[turn%len(hidden)]
+	p.coarse = true
+	p.crop(o.expected(), p.viewOf(o))
+	v := views[turn%len(views)]
+	var reach image.Rectangle
+	for _, o := range hidden {
+		if p.viewOf(o) == v {
+			reach = reach.Union(o.reach(p.size))
+		}
+	}
+	p.sweep(v, reach, turn/len(views))
+}
+
+// viewOf is how large o, which is out of sight, was seen.
+func (p *planner) viewOf(o *object) view {
+	side := int(2 * math.Sqrt(o.Area/math.Pi)) // of what is left of its mask its box may show less
+	return view{max(1, o.Zoom), p.seenScale(o.Zoom, image.Rect(0, 0, max(side, o.box.Dx()), max(side, o.box.Dy())))}
+}
+
+// sweep has one part seen of those of the picture that are in reach, the next one in the next turn.
+func (p *planner) sweep(v view, reach image.Rectangle, turn int) {
+	n := int(math.Ceil(sweepParts * math.Sqrt(float64(v.zoom)) * v.scale))
+	var parts []image.Rectangle
+	for k := range n * n {
+		x, y := k%n, k/n
+		part := image.Rect(x*p.size.X/n, y*p.size.Y/n, (x+1)*p.size.X/n, (y+1)*p.size.Y/n)
+		if part.Overlaps(reach) {
+			parts = append(parts, part)
+		}
+	}
+	if n := len(parts); n > 0 {
+		p.coarse = turn/n%coarseEvery == 0
+		p.crop(parts[turn%n], v)
+	}
 }
 
 // finish merges windows, or has all of the picture seen instead of as much in parts. Windows that overlap are of the larger of their
@@ -278,7 +330,7 @@ func (p *planner) finish() {
 		for i := 0; i < len(p.Crops) && !again; i++ {
 			for j := i + 1; j < len(p.Crops) && !again; j++ {
 				a, b := p.Crops[i], p.Crops[j]
-				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: max(a.Scale, b.Scale)}
+				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: max(a.Scale, b.Scale), Coarse: a.Coarse || b.Coarse}
 				switch {
 				case a.Zoom != b.Zoom:
 				case a.Scale != b.Scale && a.Overlaps(b.Rectangle):
@@ -298,7 +350,7 @@ func (p *planner) finish() {
 			seen += p.price(c)
 		}
 	}
-	p.Whole = p.Whole || seen > 0 && seen >= p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1})
+	p.Whole = p.Whole || seen > 0 && seen >= p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1, Coarse: p.Coarse})
 	if p.Whole {
 		p.Crops = slices.DeleteFunc(p.Crops, unzoomed)
 	}

@@ -1,13 +1,14 @@
 package tracker
 
 import (
+	"image"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // checksModel sees the contrast of checks of a few sizes, in cells of 4×4 pixels of
@@ -74,13 +75,9 @@ func TestComesBackLarger(t *testing.T) {
 				}
 			}
 			s := &features.Scene{Seq: i}
-			if err := ex.Extract(s, bgr, w, h, features.Plan{Whole: true}); err != nil {
+			searching := tr.Plan(features.Plan{}).Coarsens()
+			if err := ex.Extract(s, bgr, w, h, features.Plan{Whole: true, Coarse: coarse && searching}); err != nil {
 				t.Fatal(err)
-			}
-			if coarse && tr.Searching() {
-				if err := ex.Coarsen(s, bgr); err != nil {
-					t.Fatal(err)
-				}
 			}
 			var a *annotation.Annotation
 			if i == 0 {
@@ -89,8 +86,8 @@ func TestComesBackLarger(t *testing.T) {
 				}
 			}
 			o := step(t, tr, s, a).Objects[0]
-			if got := tr.Searching(); i < back && got != (i >= hide) {
-				t.Fatalf("frame %d: searching %t, %s", i, got, o.State)
+			if i < back && searching != (i > hide) {
+				t.Fatalf("frame %d: searching %t, %s", i, searching, o.State)
 			}
 			if i >= hide && i < back {
 				during += o.Area
@@ -116,24 +113,68 @@ func iouOf(a, b []uint8) float64 {
 	return float64(in) / float64(max(1, un))
 }
 
-// Other sizes are asked for in every frame while an object may be back at once, and
-// now and then when it is lost.
-func TestSearching(t *testing.T) {
-	tr := newTracker(t, Config{OccludedFrames: 4})
-	tr.objects.all, tr.elapsed = []object{{id: 1}}, 1
-	if tr.Searching() {
-		t.Error("searching though all is in sight")
+// How many are hidden changes nothing about what a frame costs, nor how long they have been; all of where they may be is seen within
+// a second of 25 frames, where one is expected in every frame if it is alone, and all at other sizes by and by.
+func TestSearchHasAPrice(t *testing.T) {
+	const most, frames = 10, 25
+	size := image.Pt(854, 480)
+	price := func(hidden, unseen int) (mean float64) {
+		tr := newTracker(t, Config{})
+		tr.size = size
+		for k := range hidden {
+			o := object{id: uint32(k + 1)}
+			o.State, o.Unseen, o.Area, o.X, o.Y = Lost, unseen, 1800, float64(60+80*k), float64(100+30*k)
+			tr.objects.all = append(tr.objects.all, o)
+		}
+		seen := make([]bool, size.X*size.Y)
+		coarse := slices.Clone(seen)
+		for turn := range coarseEvery * frames {
+			tr.turn = turn
+			plan := tr.Plan(features.Plan{})
+			at := planner{size: size}
+			for _, c := range plan.Crops {
+				mean += at.price(c) / (coarseEvery * frames)
+				for y := c.Min.Y; y < c.Max.Y; y++ {
+					for x := c.Min.X; x < c.Max.X; x++ {
+						seen[y*size.X+x] = seen[y*size.X+x] || turn < frames
+						coarse[y*size.X+x] = coarse[y*size.X+x] || c.Coarse
+					}
+				}
+			}
+			o := &tr.objects.all[turn%hidden]
+			if at := image.Pt(int(o.X), int(o.Y)); plan.Whole || !slices.ContainsFunc(plan.Crops, func(c features.Crop) bool { return at.In(c.Rectangle) && c.Coarse }) {
+				t.Errorf("%d hidden, turn %d: %+v; want what is round %v in it, at other sizes too", hidden, turn, plan, at)
+			}
+		}
+		if unseen > 100 && (slices.Contains(seen, false) || slices.Contains(coarse, false)) {
+			t.Errorf("%d hidden for %d frames: some of the picture was not seen in %d frames, or not at other sizes in %d", hidden, unseen, frames, coarseEvery*frames)
+		}
+		return mean
 	}
-	asked := 0
-	for i := range 4 + 9 {
-		tr.objects.all[0].Observe(trackstate.Sight{}, false, 1, tr.cfg.OccludedFrames)
-		if tr.Searching() {
-			asked++
-		} else if tr.objects.all[0].State != Lost {
-			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects.all[0].State)
+	one := price(1, 150)
+	all := (&planner{size: size}).price(features.Crop{Rectangle: image.Rectangle{Max: size}, Zoom: 1})
+	if one > 0.2*all {
+		t.Errorf("one costs %.3f of a whole picture; want .2 at most", one/all)
+	}
+	for _, unseen := range []int{1, 20, 50, 150, 10000} {
+		for hidden := range most {
+			if got := price(hidden+1, unseen); got > 1.05*one {
+				t.Errorf("%d hidden for %d frames cost %.3f of a whole picture, one %.3f; want no more", hidden+1, unseen, got/all, one/all)
+			}
 		}
 	}
-	if want := 4 + 9/3; asked != want {
-		t.Errorf("asked for other sizes in %d frames, want %d", asked, want)
+}
+
+// A large thing is looked for as it was seen, not as the picture is.
+func TestSearchKeepsTheScale(t *testing.T) {
+	tr := newTracker(t, Config{})
+	tr.size = image.Pt(854, 480)
+	o := object{id: 1, box: image.Rect(300, 10, 400, 467)}
+	o.State, o.Unseen, o.Area, o.X, o.Y = Occluded, 3, 30000, 350, 240
+	tr.objects.all = []object{o}
+	for _, c := range tr.Plan(features.Plan{}).Crops {
+		if c.Scale != 0.5 {
+			t.Errorf("%+v; want a scale of 0.5", c)
+		}
 	}
 }

@@ -315,10 +315,3 @@ func (t *Tracker) forget() {
 
 // Close releases the pictures of earlier frames. The tracker must not be used after it.
 func (t *Tracker) Close() { t.past.Clear() }
-
-// Searching tells whether the next Step should have a scene with Coarse, because an
-// object that is out of sight, or back for a moment only, is then found at other
-// sizes, too. For one that is lost it does so now and then.
-func (t *Tracker) Searching() bool {
-	return slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object, t.elapsed) })
-}

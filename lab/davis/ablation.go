@@ -196,7 +196,8 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 			}
 		}
 		view.Look(i, p)
-		scene, err := view.See(features.Plan{Whole: true}, slices.ContainsFunc(trackers, (*tracker.Tracker).Searching))
+		coarse := slices.ContainsFunc(trackers, func(t *tracker.Tracker) bool { return t.Plan(features.Plan{}).Coarsens() })
+		scene, err := view.See(features.Plan{Whole: true, Coarse: coarse})
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func TestStrokesOnThings(t *testing.T) {
 				} else {
 					a = nil
 				}
-				scene, err := v.See(plan, tr.Searching())
+				scene, err := v.See(plan)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -82,7 +82,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	default:
 		plan = c.looks.Plan(plan, look)
 	}
-	scene, err := c.view.See(plan, c.tracker.Searching())
+	scene, err := c.view.See(plan)
 	if err != nil {
 		return f, err
 	}

@@ -126,17 +126,11 @@ func (v *View) Look(seq int, p *Picture) {
 	v.scene.Seq, v.picture = uint64(seq), p
 }
 
-// See returns the picture's scene as a tracker is to see it, valid until it is called again: with Coarse if it
-// searches.
-func (v *View) See(plan features.Plan, searching bool) (*features.Scene, error) {
+// See returns the picture's scene as a tracker is to see it, valid until it is called again.
+func (v *View) See(plan features.Plan) (*features.Scene, error) {
 	p := v.picture
 	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, plan); err != nil {
 		return nil, err
-	}
-	if searching {
-		if err := v.extractor.Coarsen(&v.scene, p.BGR); err != nil {
-			return nil, err
-		}
 	}
 	return &v.scene, nil
 }

@@ -49,7 +49,7 @@ func TestView(t *testing.T) {
 	for i := range 3 { // the object is gone from frame 1 on, and missed in frame 2
 		v.Look(i, picture(i == 0))
 		for k, c := range cameras {
-			searching := c.tracker.Searching()
+			searching := c.tracker.Plan(features.Plan{}).Coarsens()
 			if want := i == 2 && k < 2; searching != want {
 				t.Fatalf("frame %d: camera %d is searching: %v", i, k, searching)
 			}

@@ -40,9 +40,6 @@ const (
 	searchGrowth = 0.007
 	// Background is learnt once in learnEvery frames of the camera without the object.
 	learnEvery = 4
-	// What is lost is sought at other sizes once in coarseEvery frames of the camera
-	// only: it may be for long, and the other frames take a third less time.
-	coarseEvery = 3
 )
 
 // Recall is what is remembered, and the workspace of a search. It knows one camera.
@@ -66,24 +63,27 @@ type Recall struct {
 	seen        []bool
 }
 
+// Extent is how far from where it was last seen an object that is out of sight is expected, in pixels: as likely there as
+// anywhere.
+func Extent(o *trackstate.Object) float64 { return searchExtent * math.Sqrt(o.Area/math.Pi) }
+
 // Reach is how far from where it was last seen an object that is out of sight may be found in
 // the next frame of pictures of a size, in pixels.
 func Reach(o *trackstate.Object, size image.Point) float64 {
-	extent := searchExtent * math.Sqrt(o.Area/math.Pi)
+	extent := Extent(o)
 	spread := (searchRadius + searchGrowth*float64(o.Unseen+1)) * o.Side(float64(max(size.X, size.Y)))
 	return extent + spread*math.Sqrt(-2*math.Log(leastProbability))
-}
-
-// Wants tells whether an object is looked for at other sizes in the next frame, too.
-// elapsed is by how many of the camera's frames the newest came after the one before it.
-func Wants(o *trackstate.Object, elapsed int) bool {
-	return !o.Confirmed() && (o.State != trackstate.Lost || o.Unseen%coarseEvery < elapsed)
 }
 
 // Look takes what the scene that p was made of shows at smaller sizes. p is the newest
 // picture from then on.
 func (r *Recall) Look(p *picture.Picture, s *features.Scene, projection *features.Projection) {
 	r.scales.Make(p, s, projection)
+}
+
+// shows tells whether a superpixel is seen at the size that a row of its features is of.
+func shows(unit []float32) bool {
+	return slices.ContainsFunc(unit, func(v float32) bool { return v != 0 })
 }
 
 // sizes counts those at which both the picture and the background are known.
@@ -132,7 +132,7 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 		}
 		unit, rows, take := r.unit(p, size), r.background[size], false
 		for slot, i := range p.Grid.Order {
-			if accept(i) {
+			if accept(i) && shows(unit[slot*d:(slot+1)*d]) {
 				if take = !take; take {
 					rows = append(rows, unit[slot*d:(slot+1)*d]...)
 				}
@@ -215,7 +215,7 @@ func (r *Recall) match(p *picture.Picture, o *trackstate.Object, size int) {
 	}
 	floor := propagation.Links * cosine.Weight(least, propagation.Temperature)
 	unit, d := r.unit(p, size), p.UnitDim()
-	extent := searchExtent * math.Sqrt(o.Area/math.Pi) * math.Pow(2, float64(size))
+	extent := Extent(o) * math.Pow(2, float64(size))
 	spread := (searchRadius + searchGrowth*float64(o.Unseen)) * o.Side(p.Side())
 	r.asked, r.queries = r.asked[:0], r.queries[:0]
 	ask := func(i int32, slot int, probability float64) {
@@ -225,7 +225,7 @@ func (r *Recall) match(p *picture.Picture, o *trackstate.Object, size int) {
 	}
 	for slot, i := range p.Grid.Order {
 		far := max(0, math.Hypot(float64(p.Centroid[2*i])-o.X, float64(p.Centroid[2*i+1])-o.Y)-extent) / spread
-		if prior := math.Exp(-far * far / 2); prior >= leastProbability {
+		if prior := math.Exp(-far * far / 2); prior >= leastProbability && shows(unit[slot*d:(slot+1)*d]) {
 			ask(i, slot, prior)
 		}
 	}

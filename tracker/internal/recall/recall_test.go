@@ -262,8 +262,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// However many frames are dropped, as much of the background is learnt and as often other
-// sizes are looked at, unless there are fewer frames than that.
+// However many frames are dropped, as much of the background is learnt, unless there are fewer frames than that.
 func TestDroppedFrames(t *testing.T) {
 	const frames = 24
 	v, s, projection := sight(t, false)
@@ -271,24 +270,18 @@ func TestDroppedFrames(t *testing.T) {
 		r := Recall{Memory: memory}
 		r.Look(v.Picture, s, projection)
 		r.LearnAnew(&v.Reference, 2)
-		o := trackstate.Object{State: trackstate.Lost, Unseen: 100 * coarseEvery}
+		o := trackstate.Object{State: trackstate.Lost, Unseen: 300}
 		object := propagation.Object{Object: &o, Detection: &propagation.Detection{Suspect: make([]bool, v.N)}}
-		learnt, wanted := 0, 0
+		learnt := 0
 		for range frames / elapsed {
 			before := len(r.background[0])
 			o.Observe(trackstate.Sight{}, false, elapsed, 0)
 			if r.Learn(v.Picture, make([]int32, v.N), []propagation.Object{object}, elapsed); len(r.background[0]) > before {
 				learnt++
 			}
-			if Wants(&o, elapsed) {
-				wanted++
-			}
 		}
 		if want := frames / max(elapsed, learnEvery); learnt != want {
 			t.Errorf("every %d: learnt in %d frames; want %d", elapsed, learnt, want)
-		}
-		if want := frames / max(elapsed, coarseEvery); wanted != want {
-			t.Errorf("every %d: wants other sizes in %d frames; want %d", elapsed, wanted, want)
 		}
 	}
 }
@@ -385,5 +378,29 @@ func TestDropKeepsTheOthersLooks(t *testing.T) {
 	s.Drop(1, 4)
 	if !slices.Equal(s.Confident, []bool{false, true}) || !slices.Equal(s.looks, []float32{0, 0, 3, 4}) {
 		t.Errorf("confident %v, looks %v; want those of the second object", s.Confident, s.looks)
+	}
+}
+
+// What is not seen at a size is neither found nor learnt at it.
+func TestNotSeenAtASize(t *testing.T) {
+	v, s, projection := sight(t, true)
+	other, _, _ := sight(t, false)
+	r := Recall{Memory: memory}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	s.Patches[0].Coarse = false
+	r.Look(other.Picture, s, projection)
+	if seen := slices.ContainsFunc(r.scales.Units[0], func(v float32) bool { return v != 0 }); seen {
+		t.Error("a patch that is not coarse has features at another size")
+	}
+	before := [2]int{len(r.background[0]), len(r.background[1])}
+	o := trackstate.Object{State: trackstate.Occluded, Area: 9 * 36 / 16, X: 27, Y: 33, Unseen: 1}
+	var found propagation.Detection
+	objects := []propagation.Object{{Object: &o, Detection: &found}}
+	r.Detect(other.Picture, objects, []*Sighting{v})
+	r.Learn(other.Picture, make([]int32, other.N), objects, 1)
+	if found.Rescaled || len(r.background[0]) <= before[0] || len(r.background[1]) != before[1] {
+		t.Errorf("rescaled %t, %d and %d values of the background, before %v; want those of the picture's size to grow alone",
+			found.Rescaled, len(r.background[0]), len(r.background[1]), before)
 	}
 }
