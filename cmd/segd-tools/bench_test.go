@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -65,7 +66,10 @@ func TestBenchPipeline(t *testing.T) {
 			P95 float64 `json:"p95"`
 			P99 float64 `json:"p99"`
 		} `json:"latency_ms"`
+		Outcomes  map[string]float64 `json:"outcomes_percent"`
 		Stages    map[string]float64 `json:"stages_ms"`
+		Busy      map[string]float64 `json:"busy_percent"`
+		Cores     int                `json:"cores"`
 		CPU       float64            `json:"cpu_percent"`
 		CoreMS    float64            `json:"core_ms"`
 		RSS       float64            `json:"rss_mb"`
@@ -112,6 +116,16 @@ func TestBenchPipeline(t *testing.T) {
 	if r.Cameras != 2 || !(r.FPS > 0) || r.Dropped < 0 || r.Dropped > 100 || !(r.Latency.P50 > 0) || r.Latency.P95 < r.Latency.P50 || r.Latency.P99 < r.Latency.P95 ||
 		!(r.CPU > 0) || !(r.CoreMS > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Batch >= 1 && r.Batch <= 2) || r.Failures != 0 || !(r.Reference > 0) {
 		t.Errorf("%s", c.Out.String())
+	}
+	all := 0.0
+	for _, share := range r.Outcomes {
+		all += share
+	}
+	if math.Abs(all-100) > 0.1 || math.Abs(r.Outcomes["published"]-100+r.Dropped) > 0.1 {
+		t.Errorf("of the frames became %v, in all %v; want 100 %%, and %.1f %% not published", r.Outcomes, all, r.Dropped)
+	}
+	if busy := r.Busy["features"]; r.Cores < 1 || len(r.Busy) != len(r.Stages) || !(busy > 0) {
+		t.Errorf("stages are at work %v %% of the time on %d cores", r.Busy, r.Cores)
 	}
 	waitfor.Next(t, "an event at the webhook", posted)
 	if !strings.Contains(c.Err.String(), "beside http://127.0.0.1:") {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -86,8 +87,14 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"for 3 s:\n\n" +
 			"  fps                published frames a second, of one camera\n" +
 			"  dropped_percent    of the frames that came\n" +
+			"  outcomes_percent   what became of these: dropped_features and dropped_tracker gave way\n" +
+			"                     to a newer frame while they waited for features, and to be tracked\n" +
 			"  latency_ms         from a frame's due time at the camera to its masks' publication\n" +
 			"  stages_ms          mean time a frame, of stages that overlap\n" +
+			"  busy_percent       of the time that a camera's stage works, and does not wait for a\n" +
+			"                     core: frames are dropped where features or track come near to 100,\n" +
+			"                     or where cpu_percent comes near to 100 a core\n" +
+			"  cores              that there are\n" +
 			"  cpu_percent        100 is one core\n" +
 			"  core_ms            processor time for a published frame\n" +
 			"  rss_mb             resident memory\n" +
@@ -136,8 +143,11 @@ type pipelineReport struct {
 	Cameras   int                `json:"cameras"`
 	FPS       float64            `json:"fps"`
 	Dropped   float64            `json:"dropped_percent"`
+	Outcomes  map[string]float64 `json:"outcomes_percent"`
 	Latency   percentiles        `json:"latency_ms"`
 	Stages    map[string]float64 `json:"stages_ms"`
+	Busy      map[string]float64 `json:"busy_percent"`
+	Cores     int                `json:"cores"`
 	CPU       float64            `json:"cpu_percent"`
 	CoreMS    float64            `json:"core_ms"`
 	RSS       float64            `json:"rss_mb"`
@@ -181,12 +191,18 @@ func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
 	fmt.Fprintf(w, "%d cameras of %s at %d frames/s, %d objects each: %.1f frames/s published each, %.1f %% dropped\n",
 		r.Cameras, f.size, f.fps, f.objects, r.FPS, r.Dropped)
 	fmt.Fprintf(w, "latency %.0f ms, %.0f in 95 %% and %.0f in 99 %% of the frames\n", r.Latency.P50, r.Latency.P95, r.Latency.P99)
-	fmt.Fprint(w, "ms a frame:")
-	for _, stage := range slices.Sorted(maps.Keys(r.Stages)) {
-		fmt.Fprintf(w, "  %s %.1f", stage, r.Stages[stage])
+	for _, line := range []struct {
+		what   string
+		values map[string]float64
+	}{{"of the frames, %", r.Outcomes}, {"ms a frame", r.Stages}, {"at work, % of the time", r.Busy}} {
+		fmt.Fprint(w, line.what, ":")
+		for _, key := range slices.Sorted(maps.Keys(line.values)) {
+			fmt.Fprintf(w, "  %s %.1f", key, line.values[key])
+		}
+		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.1f core-ms a frame, %.0f MiB resident, %.0f allocations a frame, %.2f images a run of the model; the reference takes %.1f ms\n",
-		r.CPU, r.CoreMS, r.RSS, r.Allocs, r.Batch, r.Reference)
+	_, err := fmt.Fprintf(w, "%.0f %% of one of %d cores, %.1f core-ms a frame, %.0f MiB resident, %.0f allocations a frame, %.2f images a run of the model; the reference takes %.1f ms\n",
+		r.CPU, r.Cores, r.CoreMS, r.RSS, r.Allocs, r.Batch, r.Reference)
 	return err
 }
 
@@ -469,15 +485,22 @@ func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipeli
 	r.objects = float64(masks) / float64(len(latencies))
 	r.FPS = published / took / float64(f.cameras)
 	r.Dropped = 100 * (1 - published/grown("segd_frames_total"))
+	r.Outcomes = map[string]float64{}
+	for _, outcome := range after.values("segd_frames_total", "outcome") {
+		if n := grown("segd_frames_total", "outcome", outcome); n > 0 {
+			r.Outcomes[outcome] = 100 * n / grown("segd_frames_total")
+		}
+	}
 	slices.Sort(latencies)
 	at := func(share float64) float64 {
 		return latencies[min(int(share*float64(len(latencies))), len(latencies)-1)]
 	}
 	r.Latency = percentiles{at(0.5), at(0.95), at(0.99)}
-	r.Stages = map[string]float64{}
+	r.Stages, r.Busy, r.Cores = map[string]float64{}, map[string]float64{}, runtime.NumCPU()
 	for _, stage := range after.values("segd_stage_duration_seconds", "stage") {
 		if n := grown("segd_stage_duration_seconds", "stage", stage); n > 0 {
-			r.Stages[stage] = 1000 * (after.histogram("segd_stage_duration_seconds", stage) - before.histogram("segd_stage_duration_seconds", stage)) / n
+			seconds := after.histogram("segd_stage_duration_seconds", stage) - before.histogram("segd_stage_duration_seconds", stage)
+			r.Stages[stage], r.Busy[stage] = 1000*seconds/n, 100*seconds/took/float64(f.cameras)
 		}
 	}
 	r.CPU = 100 * grown("process_cpu_seconds_total") / took
