@@ -39,7 +39,7 @@ type Config struct {
 	Detector Detector `yaml:"detector"`
 	Log      Log      `yaml:"log"`
 	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000. More follow fine outlines better
-	// and cost time in proportion. Small objects get more by themselves, up to as many again.
+	// and cost time in proportion.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
 	// Privacy is what is hidden in the pictures of all cameras that have none of their own (docs/privacy.md).
@@ -59,13 +59,12 @@ type HTTP struct {
 	// none.
 	ViewerToken string `yaml:"viewer_token" secret:""`
 	// TrustedProxies are addresses or networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For and
-	// X-Forwarded-Proto are believed. Default none.
+	// X-Forwarded-Proto count. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// BasePath is the path below which a proxy serves segd, such as /segd. segd answers at / too. Default none.
 	BasePath string `yaml:"base_path"`
 	// Viewers are the most live connections, 1 to 10000, of viewers and of operators each, and as many by RTSP and WHEP
-	// together, half of them of one stream. A page has one for each camera, as has each client that follows events.
-	// Default 64.
+	// together. A page has one for each camera. Default 64.
 	Viewers int `yaml:"viewers"`
 	// Alertmanager is the URL of one, such as http://alertmanager:9093: the page shows which alerts of segd fire.
 	// Default none.
@@ -104,18 +103,16 @@ type TLS struct {
 	Key string `yaml:"key"`
 }
 
-// WHIP is how browsers and others publish to cameras whose url is whip:, and watch cameras by WHEP. Requests come to
-// HTTP.Addr, media go through Addr.
+// WHIP is how others publish to cameras whose url is whip: (docs/publishing.md), and watch by WHEP (docs/streams.md).
 type WHIP struct {
 	// Addr is host:port for media, over UDP and TCP; the host is an IP address, localhost, or empty for every interface.
-	// Default "127.0.0.1:8189". It is opened with the first publisher's camera or WHEP viewer.
+	// Default "127.0.0.1:8189".
 	Addr string `yaml:"addr"`
-	// PublicIPs are addresses by which others reach Addr's port, such as that of a router that forwards it. Default
-	// none.
+	// PublicIPs are addresses by which others reach Addr's port, such as those of a router. Default none.
 	PublicIPs []string `yaml:"public_ips"`
 	// Token lets its bearer publish only, 16 characters or more; HTTP's token permits it too. Default none.
 	Token string `yaml:"token" secret:""`
-	// SecondPublisher of a camera that has one: refuse it, or let it replace the first. Default "refuse".
+	// SecondPublisher of a camera: refuse it, or let it replace the first. Default "refuse".
 	SecondPublisher string `yaml:"second_publisher"`
 	// ICEServers are STUN and TURN servers that publishers and viewers are told of.
 	ICEServers []ICEServer `yaml:"ice_servers"`
@@ -153,8 +150,8 @@ type NATS struct {
 	// CamerasKey is a file with the key of added cameras, 64 hexadecimal digits; segd makes a missing one. Default
 	// cameras.key in the store_dir; with a URL none, and no cameras can be added.
 	CamerasKey string `yaml:"cameras_key"`
-	// Sync is when the embedded server syncs to disk: at an interval of two minutes, which a power cut can lose, or
-	// always, before it acknowledges a message, which takes a store_dir. Default "interval".
+	// Sync is when the embedded server syncs to disk: at an interval of two minutes, or always, before it acknowledges a
+	// message, which takes a store_dir. Default "interval".
 	Sync string `yaml:"sync"`
 	// Format of the messages, protobuf or json. Default "protobuf".
 	Format string `yaml:"format"`
@@ -167,8 +164,8 @@ type NATS struct {
 	Events Retention `yaml:"events"`
 	// Masks are kept by JetStream only with a max_age, up to 256 MiB.
 	Masks Retention `yaml:"masks"`
-	// Duplicates of a camera, published by another segd of the site on the same server: refuse to start, or allow.
-	// Default "refuse".
+	// Duplicates of a camera, by another segd of the site on the same server: refuse to start, or allow. Default
+	// "refuse".
 	Duplicates string `yaml:"duplicates"`
 	// Replicas are how many servers of the cluster at URL keep each stream and bucket of segd, 1 to 5. Default 1.
 	Replicas int `yaml:"replicas"`
@@ -190,8 +187,8 @@ type NATSUser struct {
 type NATSTLS struct {
 	// CA holds the certificates of authorities to trust at NATS.URL. Default the machine's own.
 	CA string `yaml:"ca"`
-	// Cert and Key are a certificate and its key: with NATS.URL segd's own at that server, else the embedded server's,
-	// whose clients must then use TLS. Default none.
+	// Cert and Key are a certificate and its key: with NATS.URL segd's own there, else the embedded server's, whose
+	// clients must then use TLS. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
@@ -200,8 +197,7 @@ type NATSTLS struct {
 type MQTT struct {
 	// URL of the broker, mqtt://… or, by TLS, mqtts://…; port 1883 or 8883 if it names none. Default none: no MQTT.
 	URL string `yaml:"url"`
-	// Username and PasswordFile, a file with the password, are for the broker. The file is read at each connection,
-	// without line ends. Default none.
+	// Username and PasswordFile, a file with the password, are for the broker. Default none.
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 	// ClientID is the name of segd at the broker, which no other client may have. Default segd-SITE, and -BOX in a fleet.
@@ -281,7 +277,7 @@ type Fleet struct {
 	// MaxCameras is how many cameras this box runs at most, 0 to 1000; 0: any number. Default 0.
 	MaxCameras int `yaml:"max_cameras"`
 	// Page is the URL by which publishers and people reach this box, such as https://box-a.example:8080/. Publishers at
-	// another box are redirected there; without it their requests are handed on. Default none.
+	// another box are redirected there. Default none: their requests are handed on.
 	Page string `yaml:"page"`
 	// Address is the URL by which other boxes reach this one. Default fleet.page, else http.addr as docs/fleet.md says.
 	Address string `yaml:"address"`
@@ -322,8 +318,7 @@ type Model struct {
 	RGB bool `yaml:"rgb"`
 	// Prototxt is the description of a Caffe model. Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
-	// Device computes the network: cpu, cuda or tensorrt (docs/gpu.md), or auto for cuda where it works. While a card
-	// fails, the processor computes. Default "auto".
+	// Device computes the network: cpu, cuda or tensorrt (docs/gpu.md), or auto for cuda where it works. Default "auto".
 	Device string `yaml:"device"`
 	// FP16: a card computes in half precision. Default false.
 	FP16 bool `yaml:"fp16"`
@@ -335,11 +330,11 @@ type Model struct {
 	// EngineCache is the folder for TensorRT's engines, each made once in minutes. Default segd in the user's cache
 	// folder.
 	EngineCache string `yaml:"engine_cache"`
-	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime where its library is there and takes
-	// the network, else OpenCV. Default "auto".
+	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime if it is there and takes the network.
+	// Default "auto".
 	Engine string `yaml:"engine"`
-	// EngineLibrary is ONNX Runtime's shared library. Default libonnxruntime.so beside segd, in ../lib/segd from there,
-	// in /usr/local/lib/segd or in /usr/lib/segd.
+	// EngineLibrary is ONNX Runtime's shared library. Default libonnxruntime.so beside segd, in ../lib/segd,
+	// /usr/local/lib/segd or /usr/lib/segd.
 	EngineLibrary string `yaml:"engine_library"`
 	// Threads of the network for a frame, 1 to 1024. Default half of the cores divided by the cameras, at least one.
 	Threads int `yaml:"threads"`
@@ -369,8 +364,8 @@ type Log struct {
 	Level string `yaml:"level"`
 	// Format is text or json. Default "text".
 	Format string `yaml:"format"`
-	// SlowMS: a frame that takes more milliseconds from capture to its masks is logged with the time of each stage, one
-	// a minute at most; 1 to 3600000. Default 500.
+	// SlowMS: frames that take more milliseconds from capture to masks are logged with the time of each stage, one a
+	// minute at most; 1 to 3600000. Default 500.
 	SlowMS int `yaml:"slow_ms"`
 }
 
@@ -381,22 +376,22 @@ type Camera struct {
 	// URL is its source: rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://…, snapshot+http://…, snapshot+https://…,
 	// v4l2:/dev/video0, whip:, file:PATH or dir:PATH (docs/cameras.md).
 	URL string `yaml:"url"`
-	// PasswordFile is a file with the password of the user whom URL names without one, as in
-	// rtsp://admin@192.0.2.10/live. It is read when the configuration is, without line ends. Default none.
+	// PasswordFile is a file with the password of the user whom URL names without one. It is read when the configuration
+	// is. Default none.
 	PasswordFile string `yaml:"password_file"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
-	// Decode says what decodes the video of a camera or publisher: software, cuda (NVIDIA), vaapi (Intel, AMD), or auto
-	// for one that is there. Where the device fails, software takes over. Default "software".
+	// Decode says what decodes video: software, cuda (NVIDIA), vaapi (Intel, AMD), or auto for one that is there. Where
+	// the device fails, software takes over. Default "software".
 	Decode string `yaml:"decode"`
-	// Clock is what times the frames of a camera or publisher: sender, its RTP time; arrival; or auto for the sender's
-	// while it runs rightly (docs/cameras.md). Default "auto".
+	// Clock is what times frames: sender, the camera's RTP time; arrival; or auto for the sender's while it runs rightly
+	// (docs/cameras.md). Default "auto".
 	Clock string `yaml:"clock"`
 	// Fingerprint is the SHA-256 of a camera's TLS certificate, 64 hexadecimal digits, with or without colons. Default
 	// none: the machine must trust the certificate.
 	Fingerprint string `yaml:"fingerprint"`
-	// Rotate turns the picture clockwise by 0, 90, 180 or 270 degrees, after what the camera or file says itself. Masks,
-	// zones and lines are of the turned picture. Default 0.
+	// Rotate turns the picture clockwise by 0, 90, 180 or 270 degrees, after what the camera or file says itself.
+	// Default 0.
 	Rotate int `yaml:"rotate"`
 	// Aspect is WIDTH:HEIGHT of the whole picture as it should look, turned, such as 16:9, from 1:16 to 16:1. Default as
 	// the camera or file says, else with square pixels.
@@ -450,8 +445,8 @@ type Detect struct {
 	// Classes are the names of what is marked. Default person, bicycle, car, motorcycle, bus and truck; with
 	// detector.names those of them that it knows, or all its names if it knows none of them.
 	Classes []string `yaml:"classes"`
-	// Every is the stream time from one look at the whole picture to the next, 100ms to 1h. Default "1s"; with a
-	// detector.path, which finds nothing in between, 200ms, else with privacy 500ms.
+	// Every is the stream time between looks at the whole picture, 100ms to 1h. Default "1s"; with a detector.path
+	// 200ms, else with privacy 500ms.
 	Every string `yaml:"every"`
 	// Score is the chance of being right that the network must have given a thing once for it to be marked, above 0 to
 	// 1. Default 0.65.
@@ -460,8 +455,8 @@ type Detect struct {
 	MaxObjects int `yaml:"max_objects"`
 	// Keep is how long such an object may be out of sight, 1s or more, before it is forgotten. Default "30s".
 	Keep string `yaml:"keep"`
-	// Reidentify is how alike in colours a new detection and a lost object must be to be the same, above 0 to 1. Higher:
-	// fewer strangers are taken for it, and fewer objects are known again; 1: none. Default 0.65.
+	// Reidentify is how alike in colours a new detection and a lost object must be to be the same, above 0 to 1; higher
+	// mistakes fewer strangers and knows fewer objects again; 1: none. Default 0.65.
 	Reidentify float64 `yaml:"reidentify"`
 	// Zones are names of the camera's zones: only what stands in one when it is found, by the middle of its box's lower
 	// edge, is marked. Default none: anywhere.
