@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"image"
 	"slices"
+
+	"github.com/segd/segd/features/coco"
 )
 
 // LeastScore is the score from which on a Model tells what it finds: one box in a hundred is right there.
@@ -29,13 +31,13 @@ func IoU(a, b image.Rectangle) float64 {
 	return float64(both) / float64(area(a)+area(b)-both)
 }
 
-// SameThing is the intersection over union beyond which two boxes of a class that a Model finds are of one
+// SameThing is the intersection over union beyond which two boxes of a group that a Model finds are of one
 // thing, as NanoDet's configurations have it.
 const SameThing = 0.6
 
 // Suppress sorts what was found, the best scores first, and leaves the MaxFound best of what does not overlap
-// too much with something better: by an intersection over union beyond same with what is of its class, and
-// beyond other with what is of another, 1 for never. It returns them at the beginning of found.
+// too much with something better: by an intersection over union beyond same with what is of its class or its group
+// ([coco.Group]), and beyond other with what is of another, 1 for never. It returns them at the beginning of found.
 func Suppress(found []Detection, same, other float64) []Detection {
 	slices.SortStableFunc(found, func(a, b Detection) int { return cmp.Compare(b.Score, a.Score) })
 	kept := found[:0]
@@ -45,7 +47,7 @@ func Suppress(found []Detection, same, other float64) []Detection {
 		}
 		if !slices.ContainsFunc(kept, func(better Detection) bool {
 			limit := other
-			if better.Class == f.Class {
+			if coco.Group(better.Class) == coco.Group(f.Class) {
 				limit = same
 			}
 			return IoU(better.Box, f.Box) > limit

@@ -19,6 +19,7 @@ func TestSuppress(t *testing.T) {
 		{"the same thing", []Detection{at(0, 12, "a", 0.6), at(3, 12, "a", 0.7)}, []Detection{at(3, 12, "a", 0.7)}},
 		{"as two classes", []Detection{at(0, 12, "a", 0.6), at(1, 12, "b", 0.7)}, []Detection{at(1, 12, "b", 0.7)}},
 		{"one on another", []Detection{at(0, 12, "a", 0.6), at(3, 12, "b", 0.7)}, []Detection{at(3, 12, "b", 0.7), at(0, 12, "a", 0.6)}},
+		{"a van as a car and as a truck", []Detection{at(0, 12, "car", 0.6), at(3, 12, "truck", 0.7)}, []Detection{at(3, 12, "truck", 0.7)}},
 		{"as good", []Detection{at(0, 9, "a", 0.6), at(50, 9, "b", 0.6)}, []Detection{at(0, 9, "a", 0.6), at(50, 9, "b", 0.6)}},
 	} {
 		if got := Suppress(tt.found, 0.5, 0.8); !slices.Equal(got, tt.want) {

@@ -23,3 +23,12 @@ func ParseNames(text string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// Group is the first of the classes that a detector takes for one another: a van is found as a car and as a truck.
+func Group(class string) string {
+	switch class {
+	case "truck", "bus":
+		return "car"
+	}
+	return class
+}

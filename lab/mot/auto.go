@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image"
 	"time"
 
 	"github.com/segd/segd/lab/internal/offline"
@@ -58,6 +59,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if err := opt.play(ctx, r.show); err != nil {
 		return nil, err
 	}
+	opt.Truth.cut(boxOf(r.picture))
 	r.report.Counted, r.report.Boxes = opt.Boxes.String(), r.found[opt.Boxes]
 	r.report.ByExtent = Score(opt.Truth, r.found[Extents], opt.First, opt.Last)
 	r.report.ByMask = Score(opt.Truth, r.found[Masks], opt.First, opt.Last)
@@ -73,18 +75,20 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 
 // automaticRun is one pass over the video.
 type automaticRun struct {
-	opt    *Options
-	every  int
-	camera *offline.Camera
-	took   time.Duration
-	report *AutomaticReport
-	found  [len(boxesNames)][]Found // by Boxes
+	opt     *Options
+	every   int
+	camera  *offline.Camera
+	took    time.Duration
+	report  *AutomaticReport
+	picture image.Rectangle
+	found   [len(boxesNames)][]Found // by Boxes, as far as they are in the picture
 
 	crossings *crossings
 }
 
 // show takes the next frame.
 func (r *automaticRun) show(ctx context.Context, frame int, p *Picture) error {
+	r.picture = image.Rect(0, 0, p.Width, p.Height)
 	start := time.Now()
 	// A tracker counts frames from 0, as a camera does.
 	res, err := r.camera.Step(ctx, frame-1, p, nil, (frame-r.opt.First)%r.every == 0)
@@ -99,7 +103,7 @@ func (r *automaticRun) show(ctx context.Context, frame int, p *Picture) error {
 	for k := range res.Objects {
 		o := &res.Objects[k]
 		for b := range r.found {
-			if box := Boxes(b).of(o); !box.Empty() {
+			if box := Boxes(b).of(o).Intersect(r.picture); !box.Empty() {
 				r.found[b] = append(r.found[b], Found{frame, int(o.ID), boxOf(box), o.Score})
 			}
 		}

@@ -22,6 +22,11 @@ func boxOf(r image.Rectangle) Box {
 	return Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}
 }
 
+func (b Box) intersect(c Box) Box {
+	left, top := max(b.Left, c.Left), max(b.Top, c.Top)
+	return Box{left, top, min(b.Left+b.Width, c.Left+c.Width) - left, min(b.Top+b.Height, c.Top+c.Height) - top}
+}
+
 // Distance is 1 − IoU.
 func (b Box) Distance(c Box) float64 {
 	w := min(b.Left+b.Width, c.Left+c.Width) - max(b.Left, c.Left)

@@ -54,6 +54,18 @@ func (t *Truth) add(l line) error {
 	return nil
 }
 
+// cut leaves of the true boxes what is in the picture, as of those that are found: some truths go on outside of it. What is
+// wholly outside is not considered.
+func (t *Truth) cut(picture Box) {
+	for _, frames := range t.boxes {
+		for n, e := range frames {
+			if b := e.box.intersect(picture); b != e.box {
+				frames[n] = entry{b, e.ignored || b.Width <= 0 || b.Height <= 0}
+			}
+		}
+	}
+}
+
 // IgnoreBelow has no one considered in frames in which the true box is less than height pixels tall, as if its flag
 // were 0. [Score] then also leaves out found boxes less tall that are on no one's.
 func (t *Truth) IgnoreBelow(height float64) {

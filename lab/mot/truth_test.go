@@ -98,3 +98,13 @@ func TestIgnoreIn(t *testing.T) {
 		}
 	}
 }
+
+// Of a true box counts what is in the picture.
+func TestCut(t *testing.T) {
+	truth := parse(t, "1,7,-9,1,20,60,1", "1,8,-30,1,20,60,1")
+	truth.cut(Box{0, 0, 100, 100})
+	found := []Found{{1, 1, Box{0, 0, 10, 60}, 1}}
+	if f := Score(truth, found, 1, 1); f.MOTA == nil || *f.MOTA != 1 {
+		t.Errorf("%+v", f)
+	}
+}

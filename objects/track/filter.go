@@ -3,6 +3,8 @@ package track
 import (
 	"math"
 	"time"
+
+	"github.com/segd/segd/features/coco"
 )
 
 // Noise of the filter, in lengths of the thing: the longer side of its box, the height of a person. A deviation
@@ -34,7 +36,7 @@ type kind struct{ across, nearer float64 }
 // 130 on a motorway, and is 4.5 m long and 1.8 wide. What is neither may be anything: bicycles of 1.8 m go 5 m/s, and
 // animals run.
 func kindOf(class string) kind {
-	switch groupOf(class) {
+	switch coco.Group(class) {
 	case "person":
 		return kind{.8, .8}
 	case "car", "motorcycle":
@@ -111,13 +113,20 @@ func (m *motion) predict(d time.Duration) {
 	m.height.predict(s, driftSize*l, acceleration*m.grows(l)*l)
 }
 
-// update takes a detector's box that is right by a chance; the one before was since ago.
-func (m *motion) update(b Box, since time.Duration, chance float64) {
+// update takes a detector's box that is right by a chance, and the same as far as the picture's border cuts it off; the one
+// before was since ago. Of a side that is cut off it is not known how long it is, so the centre is as far off as half of it, too.
+func (m *motion) update(b, whole Box, since time.Duration, chance float64) {
 	off := offAt(chance) * m.box().length() * math.Sqrt(max(1, offFor.Seconds()/max(since.Seconds(), 1e-3)))
-	m.x.update((b.X0+b.X1)/2, off)
-	m.y.update((b.Y0+b.Y1)/2, off)
-	m.width.update(b.X1-b.X0, sideOff*off)
-	m.height.update(b.Y1-b.Y0, sideOff*off)
+	update := func(centre, side *axis, from, to float64, cut bool) {
+		if cut {
+			centre.update((from+to)/2, math.Sqrt(off*off+side.xx/4))
+			return
+		}
+		centre.update((from+to)/2, off)
+		side.update(to-from, sideOff*off)
+	}
+	update(&m.x, &m.width, whole.X0, whole.X1, b.X0 != whole.X0 || b.X1 != whole.X1)
+	update(&m.y, &m.height, whole.Y0, whole.Y1, b.Y0 != whole.Y0 || b.Y1 != whole.Y1)
 }
 
 func (m *motion) box() Box {

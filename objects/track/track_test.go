@@ -566,6 +566,22 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
+// A car that the border of the picture cuts goes on as fast and as long as it was seen to be.
+func TestBorderCuts(t *testing.T) {
+	k := tracker(t, Config{})
+	drive := func(s float64) Box { return Box{200*s - 100, 100, 200*s + 200, 200} }
+	play(k, 0, 5*second, 25, func(s float64) []Detection {
+		return []Detection{{Box: drive(s).intersect(Box{0, 0, 1000, 500}), Class: "car", Score: .9}}
+	}, func(s float64, tracks []Track, _ []Ended) {
+		if s < 4.4 {
+			return
+		}
+		if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].Velocity[0] < 150 || tracks[0].Box.iou(drive(s)) < .9 {
+			t.Fatalf("after %v s there are %+v; want one of 200 pixels a second at %v", s, tracks, drive(s))
+		}
+	})
+}
+
 func TestClasses(t *testing.T) {
 	k := tracker(t, Config{})
 	classes := []string{"car", "truck", "car", "bus"}
@@ -710,7 +726,7 @@ func TestFilterIsKalmans(t *testing.T) {
 		x.AddVec(&nx, &by)
 		up.Product(&gain, h, &np)
 		p.Sub(&np, &up)
-		m.update(b, second, chance)
+		m.update(b, b, second, chance)
 
 		got := []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v, m.x.xx, m.x.xv, m.x.vv, m.y.xv, m.width.v, m.height.vv}
 		want := []float64{x.AtVec(0), x.AtVec(1), x.AtVec(2), x.AtVec(3), x.AtVec(4), x.AtVec(5), p.At(0, 0), p.At(0, 4), p.At(4, 4), p.At(1, 5), x.AtVec(6), p.At(7, 7)}

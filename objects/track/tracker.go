@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/internal/assignment"
 )
 
@@ -72,6 +73,7 @@ type Tracker struct {
 	begun     bool
 	last, now time.Duration
 	focal     float64
+	picture   Box           // empty: its size is not known
 	since     time.Duration // how long the last frame was after the one before
 	tracks    []*track
 	spare     []*track
@@ -149,7 +151,7 @@ func New(c Config) (*Tracker, error) {
 func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.advance(f.Time)
 	if f.Width > 0 && f.Height > 0 {
-		t.focal = max(f.Width, f.Height)
+		t.focal, t.picture = max(f.Width, f.Height), Box{0, 0, f.Width, f.Height}
 	}
 	t.ended = t.ended[:0]
 	for _, k := range t.tracks {
@@ -190,7 +192,7 @@ func (t *Tracker) take(all []Detection) {
 		if !d.Box.valid() || !(d.Score >= t.config.Least && d.Score <= 1) {
 			continue
 		}
-		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: groupOf(d.Class)})
+		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: coco.Group(d.Class)})
 	}
 	slices.SortStableFunc(t.found, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
 	t.found = t.found[:min(len(t.found), t.config.Most)]
@@ -220,7 +222,7 @@ func (t *Tracker) match() {
 	}
 	t.pair(active, sure, t.worth, t.detect)
 	t.pair(active, unsure, func(k *track, d *found) float64 {
-		if k.place.iou(d.Box) < unsureIoU {
+		if k.place.iou(t.whole(k, d)) < unsureIoU {
 			return impossible
 		}
 		return t.worth(k, d)
@@ -272,8 +274,9 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	off := k.off(d.Box, k.place)
-	if k.place.iou(d.Box) < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown {
+	b := t.whole(k, d)
+	off := k.off(b, k.place)
+	if k.place.iou(b) < leastIoU && off > reach*reach || b.grown(k.place) > mostGrown {
 		return impossible
 	}
 	alike := k.alike(d)
@@ -281,6 +284,28 @@ func (t *Tracker) worth(k *track, d *found) float64 {
 		return impossible
 	}
 	return 1 + alikeWeight*alike - offWeight*off
+}
+
+// whole is a detection's box with what the border of the picture cuts off, if the track's box is longer than what is left.
+func (t *Tracker) whole(k *track, d *found) Box {
+	b, near := d.Box, offAt(d.Score)*d.Box.length()
+	if t.picture.area() == 0 {
+		return b
+	}
+	b.X0, b.X1 = whole(b.X0, b.X1, t.picture.X1, k.place.X1-k.place.X0, near)
+	b.Y0, b.Y1 = whole(b.Y0, b.Y1, t.picture.Y1, k.place.Y1-k.place.Y0, near)
+	return b
+}
+
+// whole is one coordinate's part of a box in a picture from 0 to an end, of what has a length.
+func whole(from, to, end, length, near float64) (float64, float64) {
+	switch first, last := from <= near, to >= end-near; {
+	case first && !last:
+		from = min(from, to-length)
+	case last && !first:
+		to = max(to, from+length)
+	}
+	return from, to
 }
 
 // off is the square of the deviations that a box is off another, where the track may be: its middle across, its foot down.
@@ -316,7 +341,7 @@ func (k *track) alike(d *found) (product float64) {
 
 // detect says that a detection is of a track.
 func (t *Tracker) detect(k *track, d *found) {
-	k.motion.update(d.Box, t.now-k.seen, d.Score)
+	k.motion.update(d.Box, t.whole(k, d), t.now-k.seen, d.Score)
 	share := 1 - math.Exp(-min(t.now-k.seen, offFor).Seconds()/learnOver.Seconds())
 	k.score += (d.Score - k.score) * share
 	if d.Score > k.best {
@@ -449,21 +474,12 @@ func (t *Tracker) add(b Box, chance float64, class string) *track {
 		k, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	*k = track{
-		id: t.next, class: class, group: groupOf(class), motion: begin(b, chance, class, t.focal), score: chance, place: b, appearance: k.appearance[:0],
+		id: t.next, class: class, group: coco.Group(class), motion: begin(b, chance, class, t.focal), score: chance, place: b, appearance: k.appearance[:0],
 		begun: t.now, seen: t.now, looked: t.now, last: b, detected: -1,
 	}
 	t.next = max(1, t.next+1) // 0 is none
 	t.tracks = append(t.tracks, k)
 	return k
-}
-
-// groupOf is the first of the classes that a detector takes for one another.
-func groupOf(class string) string {
-	switch class {
-	case "truck", "bus":
-		return "car"
-	}
-	return class
 }
 
 // end says that a track is no more; remove takes it away.
