@@ -57,7 +57,7 @@ func TestFiring(t *testing.T) {
 		if text := strings.Join(names, " "); text != "SegdDown SegdCameraDown SegdClockOff SegdStrange" || got.More != 0 {
 			t.Errorf("%s, and %d more", text, got.More)
 		}
-		if a := got.Alerts[2]; a.Summary != "s SegdClockOff" || a.Description != "d" || !a.Since.Equal(now) || a.Runbook != "The camera's clock is off by seconds, and so are its capture times. Set NTP on the camera." {
+		if a := got.Alerts[2]; a.Summary != "s SegdClockOff" || a.Description != "d" || !a.Since.Equal(now) || a.Runbook != "The camera's clock, and so its capture times, are off by seconds. Set NTP on the camera." {
 			t.Errorf("%+v", a)
 		}
 		if a := got.Alerts[3]; a.Runbook != "" {
