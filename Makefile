@@ -251,7 +251,7 @@ train: build ## train the feature model anew; DATA=FOLDER has the pictures, or g
 	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt
 	@mkdir -p "$(DATA)" && cd train && $(CURDIR)/bin/train/bin/python -m segdtrain.data fetch "$(abspath $(DATA))"
 	@cd train && $(CURDIR)/bin/train/bin/python -m segdtrain --data "$(abspath $(DATA))" --out $(CURDIR)/bin/train-run $(TRAIN)
-	@cd train && model=$(CURDIR)/bin/train-run/segd-s64.onnx; case "$(TRAIN)" in *segd-m128*) ;; *) $(CURDIR)/bin/train/bin/python -m segdtrain.masks --data "$(abspath $(DATA))" --model $$model --out $$model ;; esac
+	@cd train && model=$(CURDIR)/bin/train-run/segd-p64.onnx; case "$(TRAIN)" in *segd-m128*) ;; *) $(CURDIR)/bin/train/bin/python -m segdtrain.masks --data "$(abspath $(DATA))" --model $$model --out $$model ;; esac
 
 train-test: ## ten steps on made pictures, and what each demand of the objective asks for
 	@scripts/setup train

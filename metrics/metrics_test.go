@@ -57,7 +57,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Build("v1.2.3", "abc")
 	m.Network(func() Network {
 		return Network{
-			Backend: "onnxruntime cpu", Model: "segd-s64", Failed: true, Failures: 2,
+			Backend: "onnxruntime cpu", Model: "segd-p64", Failed: true, Failures: 2,
 			Runs: map[string]uint64{"cpu": 10, "cuda": 200}, Images: map[string]uint64{"cpu": 10, "cuda": 900},
 		}
 	})
@@ -558,7 +558,7 @@ segd_mqtt_waiting 3
 segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3"} 1
 # HELP segd_dnn_backend_info Always 1; the labels say what computes the features with which model.
 # TYPE segd_dnn_backend_info gauge
-segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
+segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-p64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds", "segd_solver_tolerance",

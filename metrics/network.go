@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Network is how the features are computed; the counts are since the start.
 type Network struct {
 	// Backend is the engine and the device that compute them now ("onnxruntime cpu"), Model with what
-	// ("segd-s64"). Neither may hold anything unbounded, a path with a time in it for one.
+	// ("segd-p64"). Neither may hold anything unbounded, a path with a time in it for one.
 	Backend, Model string
 	Failed         bool   // a card has, and the processor computes instead
 	Failures       uint64 // times it did

@@ -51,8 +51,8 @@ func TestBadInput(t *testing.T) {
 		{name: "no model file", config: "model: {path: gone.onnx}\n" + camera1, args: []string{"run"}, status: 2,
 			want: []string{"gone.onnx", "no such file"}},
 		{name: "not a model", args: []string{"model", "check", model}, status: 2, want: []string{"broken.onnx", ".onnx"}},
-		{name: "not a detector", args: []string{"model", "check", "--detector", "../../features/dnn/models/segd-s64.onnx"}, status: 2, want: []string{`its outputs are "features" (1×64×?×?), "heads_8"`, "want NanoDet's"}},
-		{name: "names that do not fit", args: []string{"model", "check", "--detector", "../../train/nanodet-m.onnx", "--names", model}, status: 2, want: []string{"which is for 80 as NanoDet", "broken.onnx names 1 classes"}},
+		{name: "not a detector", args: []string{"model", "check", "--detector", "../../features/dnn/models/segd-p64.onnx"}, status: 2, want: []string{`its outputs are "features" (1×64×?×?), "heads_8"`, "want NanoDet's"}},
+		{name: "names that do not fit", args: []string{"model", "check", "--detector", "../../features/dnn/testdata/nanodet-m.onnx", "--names", model}, status: 2, want: []string{"which is for 80 as NanoDet", "broken.onnx names 1 classes"}},
 		{name: "a model that OpenCV refuses", args: []string{"model", "check", refused}, status: 2, want: []string{"refused.onnx"}},
 		{name: "annotation is missing", config: "cameras: [{name: gate, url: 'file:x', annotation: gone.json}]\n", args: []string{"run"}, status: 2,
 			want: []string{"camera gate", "gone.json"}},
@@ -138,7 +138,7 @@ func TestCheckAllWell(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Error(err)
 	}
-	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"}} {
+	for _, want := range [][]string{{"model: ok", "segd-p64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"}} {
 		if !lineWith(c.Out.String(), want) {
 			t.Errorf("no line has all of %q:\n%s", want, c.Out.String())
 		}
@@ -193,7 +193,7 @@ func lineWith(text string, parts []string) bool {
 // begins like a model, and OpenCV ends the process that loads it.
 func truncatedModel(t *testing.T) string {
 	t.Helper()
-	whole, err := os.ReadFile("../../features/dnn/models/segd-s64.onnx")
+	whole, err := os.ReadFile("../../features/dnn/models/segd-p64.onnx")
 	if err != nil {
 		t.Fatal(err)
 	}

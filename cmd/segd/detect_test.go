@@ -111,7 +111,7 @@ func TestBadDetector(t *testing.T) {
 	for _, tt := range []struct{ name, detector, class, want string }{
 		{"no file", "path: none.onnx", "person", "none.onnx"},
 		{"no model", "path: " + clitest.File(t, "text.onnx", "not a model"), "person", "text.onnx"},
-		{"a feature model", "path: ../../features/dnn/models/segd-s64.onnx", "person", "detector"},
+		{"a feature model", "path: ../../features/dnn/models/segd-p64.onnx", "person", "detector"},
 		{"a list of names too short", "names: " + clitest.File(t, "names.txt", "person\n"), "person", "names.txt"},
 		{"a class that it does not know", "path: ''", "persn", `"persn"; accepted: one of the 80 classes that the detector knows, such as person`},
 	} {

@@ -13,8 +13,8 @@ func TestModels(t *testing.T) {
 		args []string
 		want [][]string
 	}{
-		{[]string{"model", "list"}, [][]string{{"segd-s64", "onnx"}, {"tap features"}, {"classes: person, bicycle", "toothbrush"}}},
-		{[]string{"model", "check", "--detector", "../../train/nanodet-m.onnx"}, [][]string{{"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes", " ms"}}},
+		{[]string{"model", "list"}, [][]string{{"segd-p64", "onnx"}, {"tap features"}, {"classes: person, bicycle", "toothbrush"}}},
+		{[]string{"model", "check", "--detector", "../../features/dnn/testdata/nanodet-m.onnx"}, [][]string{{"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes", " ms"}}},
 	} {
 		c := start(t, tt.args...)
 		if err := c.Wait(t); err != nil {

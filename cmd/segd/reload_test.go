@@ -433,7 +433,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	}
 	t.Parallel()
 	gate := rtspCamera(t, "gate", "")
-	detector, err := filepath.Abs("../../train/nanodet-m.onnx")
+	detector, err := filepath.Abs("../../features/dnn/testdata/nanodet-m.onnx")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestPixelAspect(t *testing.T) {
 	narrow := squeezed(bgr, w, by)
 	opt := raw
 	opt.ShortSide, opt.Engine = h, EngineONNXRuntime
-	m := mustOpen(t, headed(8).write(t), opt)
+	m := mustOpen(t, headed(8, 8, 16, 32).write(t), opt)
 	for _, part := range []image.Rectangle{{}, image.Rect(64, 32, 192, 96)} {
 		cut := part
 		cut.Min.X, cut.Max.X = part.Min.X/by, part.Max.X/by

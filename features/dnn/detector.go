@@ -28,8 +28,9 @@ const DefaultDetectorScore = 0.5
 //	NanoDet       1×(classes+4·bins)×height×width at strides 8, 16 and 32: logits of the classes,
 //	              and sides as distributions over 8 or 11 bins (GFL)
 //	NanoDet       1×N×(classes+4·bins), as NanoDet 1.0 exports it: probabilities of the classes
-//	NanoDet-Plus  1×N×(classes+32), strides 8, 16, 32 and 64: probabilities; cells begin where
-//	              they are placed, while NanoDet's are centred there
+//	NanoDet-Plus  1×(classes+4·bins)×height×width at strides 8, 16, 32 and 64: logits, or
+//	              1×N×(classes+32): probabilities; cells begin where they are placed, while NanoDet's
+//	              are centred there
 //	YOLOX         1×N×(5+classes): box, objectness and classes as tools/export_onnx.py leaves them
 //	              without --decode_in_inference
 //	YOLOv8        1×(4+classes)×N, as Ultralytics exports it without nms

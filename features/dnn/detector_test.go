@@ -16,7 +16,7 @@ import (
 )
 
 // nanoDetFile is NanoDet-m as it was published, with an input of 640×384 pixels.
-const nanoDetFile = "../../train/nanodet-m.onnx"
+const nanoDetFile = "testdata/nanodet-m.onnx"
 
 // mustOpenDetector opens a detector without a child, for tests of what comes after.
 func mustOpenDetector(t testing.TB, path string, opt DetectorOptions) *Detector {

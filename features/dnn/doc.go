@@ -1,8 +1,8 @@
 // Package dnn computes feature maps and finds things, with OpenCV's DNN module or with ONNX
 // Runtime. It is the only package of segd that links OpenCV.
 //
-// [Embedded] opens the model in the binary (segd-s64, described in
-// models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, or a part of one, out
+// [Embedded] opens the model in the binary (segd-p64, described in
+// models/segd-p64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, or a part of one, out
 // come one [features.Map] a tap in memory of Go's own, placed on the image's own
 // pixels whatever size the model saw, and of a model with heads what it finds ([Info.Classes]). A [Model] may be
 // used from any goroutine, by several at once.

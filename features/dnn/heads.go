@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// A box reaches 7 cells of 32 pixels to each side of the cell that finds it, at most. What is longer than largest, in
-	// pixels of the input, does not fit round cells that are one from its middle, and is looked for at largeScale.
+	// What is longer than largest, in pixels of the input, is longer than the pictures that NanoDet saw in training, and is
+	// looked for at largeScale. Of 166 things of COCO of 384 to 576 pixels .72 are found (chance .4, IoU .5) without that,
+	// .81 with it, of 82 larger ones .50 and .79. NanoDet's own boxes reach no farther: 7 cells of 32 pixels to each side.
 	largest    = 2 * (7 - 1) * 32
 	largeScale = 0.5
 	// cutShort is how near to a border of what the model sees, in pixels of its input, a box ends whose thing goes on

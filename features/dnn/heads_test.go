@@ -3,6 +3,7 @@ package dnn
 import (
 	"fmt"
 	"image"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 // headed is a model of any size whose features are means of 4×4 pixels, and whose heads find a person, by
 // 1/(1+exp(-2)), in what of a cell is red and a car in what is blue, in the cell's box. Bytes are its input.
-func headed(bins int) onnxFile {
+func headed(bins int, strides ...int) onnxFile {
 	channels := slices.Repeat([]channel{{bias: -10}}, len(coco.Names()))
 	channels[slices.Index(coco.Names(), "person")] = channel{2, 12. / 255, -10}
 	channels[slices.Index(coco.Names(), "car")] = channel{0, 12. / 255, -10}
@@ -22,7 +23,7 @@ func headed(bins int) onnxFile {
 		side[0], side[1] = channel{bias: 30}, channel{bias: 30}
 		channels = append(channels, side...)
 	}
-	f := finder(true, []int{8, 16, 32}, channels, false, false)
+	f := finder(true, strides, channels, false, false)
 	f.nodes = append(f.nodes, node("AveragePool", "pool", []string{"image"}, []string{"mean"}, ints("kernel_shape", 4, 4), ints("strides", 4, 4)))
 	f.outputs = append(f.outputs, value("mean", elemFloat, 1, 3, 0, 0))
 	return f
@@ -52,7 +53,7 @@ func TestHeads(t *testing.T) {
 	// A car of two cells each way is found by each, and by one of stride 16.
 	cars := []features.Detection{car(128, 64, 8), car(128, 64, 16), car(128, 72, 8), car(136, 64, 8), car(136, 72, 8)}
 	for _, bins := range []int{8, 11} {
-		path := headed(bins).write(t)
+		path := headed(bins, 8, 16, 32).write(t)
 		for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 			opt := raw
 			opt.ShortSide, opt.Engine = h, engine
@@ -105,9 +106,41 @@ func TestHeads(t *testing.T) {
 	}
 }
 
+// Of heads at four strides, NanoDet-Plus', cells are placed where they begin.
+func TestHeadsPlus(t *testing.T) {
+	needONNXRuntime(t)
+	const w, h = 256, 128
+	bgr := make([]byte, 3*w*h)
+	paint(bgr, w, image.Rect(96, 48, 104, 56), 0, 0, 255)
+	paint(bgr, w, image.Rect(128, 64, 192, 128), 255, 0, 0)
+	path := headed(8, 32, 8, 64, 16).write(t)
+	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
+		opt := raw
+		opt.ShortSide, opt.Engine = h, engine
+		made, err := mustOpen(t, path, opt).Features(features.Sight{}, bgr, w, h, features.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides := map[int]int{} // of cars
+		for _, f := range made.Found {
+			if f.Class == "car" {
+				sides[f.Box.Dx()]++
+			} else if f.Box != image.Rect(92, 44, 100, 52) {
+				t.Errorf("by %s: %v", engine, f)
+			}
+			if f.Box.Dx() == 64 && f.Box != image.Rect(96, 32, 160, 96) {
+				t.Errorf("by %s: %v", engine, f)
+			}
+		}
+		if want := map[int]int{8: 64, 16: 16, 32: 4, 64: 1}; !maps.Equal(sides, want) {
+			t.Errorf("by %s: cars by their sides %v, want %v", engine, sides, want)
+		}
+	}
+}
+
 // A model without heads, or with too few, makes features and finds nothing; what is left of heads is a map.
 func TestNoHeads(t *testing.T) {
-	two := headed(8)
+	two := headed(8, 8, 16, 32)
 	two.outputs = two.outputs[1:]
 	for _, tt := range []struct {
 		name string

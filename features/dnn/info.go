@@ -32,8 +32,8 @@ func (l *Layer) isMap() bool {
 // last layer of the backbone at that stride, which is the last one before the
 // network first goes to a coarser stride.
 //
-// Heads are three outputs that say what is where as NanoDet's do (see [Detector]), at the strides 8, 16 and
-// 32, for the classes of COCO.
+// Heads are outputs that say what is where as NanoDet's or NanoDet-Plus' do (see [Detector]), at the strides 8, 16 and
+// 32, and 64, for the classes of COCO.
 type Info struct {
 	Path   string `json:"path"`
 	Format string `json:"format"` // "onnx" or "caffe"

@@ -84,7 +84,7 @@ func cellsOf(size image.Point, strides ...int) int {
 // detectorTaps are all outputs of a graph.
 func (g *onnxGraph) detectorTaps() ([]tap, error) {
 	var taps []tap
-	fits := len(g.outputs) == 1 || len(g.outputs) == 3
+	fits := len(g.outputs) == 1 || len(g.outputs) == len(strides) || len(g.outputs) == len(stridesPlus)
 	for _, v := range g.outputs {
 		fits = fits && (len(v.dims) == 3 || len(v.dims) == 4)
 		taps = append(taps, tap{v.name, len(v.dims) == 4})
@@ -101,7 +101,7 @@ func (g *onnxGraph) detectorTaps() ([]tap, error) {
 
 // layoutError says that outputs are not those of a detector.
 func layoutError(shapes []string) error {
-	return fmt.Errorf("its outputs are %s; want NanoDet's (1×(classes+32)×height×width at strides 8, 16 and 32, or 1×cells×(classes+32)), "+
+	return fmt.Errorf("its outputs are %s; want NanoDet's (1×(classes+32)×height×width at strides 8, 16 and 32, NanoDet-Plus' at 64 too, or 1×cells×(classes+32)), "+
 		"YOLOX's (1×cells×(5+classes)) or YOLOv8's (1×(4+classes)×cells), cells being those of strides 8, 16 and 32 together", strings.Join(shapes, ", "))
 }
 
@@ -126,43 +126,54 @@ func readings(shapes [][]int, size image.Point) (fit []layout) {
 		return fit
 	}
 	rows, columns := shapes[0][0], shapes[0][1]
-	three, four := []int{8, 16, 32}, []int{8, 16, 32, 64}
-	if rows == cellsOf(size, three...) {
-		add(layout{family: yolox, strides: [][]int{three}}, columns)
+	if rows == cellsOf(size, strides...) {
+		add(layout{family: yolox, strides: [][]int{strides}}, columns)
 		for _, b := range bins {
-			add(layout{family: nanoDet, bins: b, place: 0.5, strides: [][]int{three}}, columns)
+			add(layout{family: nanoDet, bins: b, place: 0.5, strides: [][]int{strides}}, columns)
 		}
 	}
-	if rows == cellsOf(size, four...) {
-		add(layout{family: nanoDetPlus, bins: bins[0], strides: [][]int{four}}, columns)
+	if rows == cellsOf(size, stridesPlus...) {
+		add(layout{family: nanoDetPlus, bins: bins[0], strides: [][]int{stridesPlus}}, columns)
 	}
-	if columns == cellsOf(size, three...) {
-		add(layout{family: yolov8, strides: [][]int{three}, transposed: true}, rows)
+	if columns == cellsOf(size, strides...) {
+		add(layout{family: yolov8, strides: [][]int{strides}, transposed: true}, rows)
 	}
 	return fit
 }
 
-// nanoDetPlanes is the layout of NanoDet's outputs as it was trained, of so many bins.
-func nanoDetPlanes(bins int, strides [][]int) layout {
-	return layout{family: nanoDet, bins: bins, logits: true, place: 0.5, strides: strides}
+// Strides of the cells of detectors, and of NanoDet-Plus.
+var (
+	strides     = []int{8, 16, 32}
+	stridesPlus = []int{8, 16, 32, 64}
+)
+
+// nanoDetPlanes is the layout of NanoDet's or NanoDet-Plus' outputs as they were trained, of so many bins.
+func nanoDetPlanes(bins int, of [][]int) layout {
+	if len(of) == len(stridesPlus) {
+		return layout{family: nanoDetPlus, bins: bins, logits: true, strides: of}
+	}
+	return layout{family: nanoDet, bins: bins, logits: true, place: 0.5, strides: of}
 }
 
-// planeStrides are the strides of three outputs that are planes of as many channels, one each of 8,
-// 16 and 32; else nil.
-func planeStrides(shapes [][]int, size image.Point) (strides [][]int) {
+// planeStrides are the strides of outputs that are planes of as many channels, one each of strides or of stridesPlus; else
+// nil.
+func planeStrides(shapes [][]int, size image.Point) (found [][]int) {
+	if len(shapes) != len(strides) && len(shapes) != len(stridesPlus) {
+		return nil
+	}
 	for _, shape := range shapes {
-		for _, s := range []int{8, 16, 32} {
+		for _, s := range stridesPlus[:len(shapes)] {
 			if len(shape) == 3 && shape[0] == cells(size.Y, s) && shape[1] == cells(size.X, s) && shape[2] == shapes[0][2] &&
-				!slices.ContainsFunc(strides, func(have []int) bool { return have[0] == s }) {
-				strides = append(strides, []int{s})
+				!slices.ContainsFunc(found, func(have []int) bool { return have[0] == s }) {
+				found = append(found, []int{s})
 				break
 			}
 		}
 	}
-	if len(strides) != len(shapes) || len(strides) != 3 {
+	if len(found) != len(shapes) {
 		return nil
 	}
-	return strides
+	return found
 }
 
 // findLayout tells from the shapes of outputs, of an input of a size, and the number of names what they

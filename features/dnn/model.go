@@ -18,9 +18,9 @@ import (
 )
 
 // EmbeddedName is what Info calls the model that ships in the binary.
-const EmbeddedName = "segd-s64"
+const EmbeddedName = "segd-p64"
 
-//go:embed models/segd-s64.onnx
+//go:embed models/segd-p64.onnx
 var embedded []byte
 
 // A Model computes feature maps, and finds things where it has heads, with OpenCV or with ONNX Runtime. It

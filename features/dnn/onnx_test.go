@@ -21,7 +21,7 @@ func TestParseEmbedded(t *testing.T) {
 	for _, v := range g.outputs {
 		outputs = append(outputs, v.name)
 	}
-	if want := []string{"features", "heads_8", "heads_16", "heads_32", maskFeaturesOutput}; !slices.Equal(outputs, want) {
+	if want := []string{"features", "heads_8", "heads_16", "heads_32", "heads_64", maskFeaturesOutput}; !slices.Equal(outputs, want) {
 		t.Errorf("outputs %v", g.outputs)
 	}
 }

@@ -27,7 +27,7 @@ const (
 	maxInput = 7680 * 4320
 )
 
-// DefaultMean and DefaultStd normalise the input of segd-s64: means of ImageNet in
+// DefaultMean and DefaultStd normalise the input of segd-p64: means of ImageNet in
 // BGR order, and one deviation for all channels. NanoDet wants the same means and
 // Std {57.375, 57.12, 58.395}.
 var (

@@ -1,8 +1,9 @@
-"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 1000] [--runs 3].
+"""Makes a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-p64] [--steps 1000 [--runs 3]].
 
-All that it makes is in the folder: start.pt, what was begun with; of each run, in a folder of its own, checkpoint.pt, from which
-it goes on when it is started again with the same arguments, loss.csv and loss.png; and at the end NAME.onnx, NAME.md and network.pt,
-the mean of what the runs made.
+The projection has the leading principal components of what the backbone makes of the pictures. With --steps it learns from there,
+while the backbone stays as it is. All that is made is in the folder: start.pt, what is begun with; of each run, in a folder of its own,
+checkpoint.pt, from which it goes on when it is started again with the same arguments, loss.csv and loss.png; and at the end NAME.onnx,
+NAME.md and network.pt, the mean of what the runs made.
 """
 import argparse
 import copy
@@ -30,23 +31,23 @@ def arguments(argv):
     p = argparse.ArgumentParser(prog="segdtrain", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data", required=True, help="folder that python -m segdtrain.data fetch filled")
     p.add_argument("--out", required=True, help="folder to work in")
-    p.add_argument("--name", default="segd-s64", choices=sorted(network.SHAPES), help="what is trained")
-    p.add_argument("--steps", type=int, default=1000)
+    p.add_argument("--name", default="segd-p64", choices=sorted(network.SHAPES), help="what is trained")
+    p.add_argument("--steps", type=int, default=0, help="that each run learns for; 0: the components as they are")
     p.add_argument("--batch", type=int, default=10, help="crops a step")
     p.add_argument("--rate", type=float, default=5e-4, help="learning rate at its highest")
     p.add_argument("--seed", type=int, default=1, help="of the first run, and of those after it one more each")
     p.add_argument("--runs", type=int, default=3, help="from one beginning; the mean of their weights is written")
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
-    p.add_argument("--nanodet", default=start.NANODET, help="segd's nanodet-m.onnx, whose backbone is begun with, and whose heads are added")
+    p.add_argument("--threads", type=int, default=2, help="of the processor; another number changes what is made by about 1e-5")
+    p.add_argument("--nanodet", default=start.NANODET, help="NanoDet-Plus-m's files without .param and .bin, whose backbone, neck and heads the network has")
     p.add_argument("--start", default="", help="network.pt whose weights are begun with instead, of the same shape")
     p.add_argument("--keep-start", type=float, default=0.0, help="share of what was begun with in the weights that are written, 0 to 1")
     for name, weight in asdict(objective.Weights()).items():
         p.add_argument(f"--{name}", type=float, default=weight, help="weight of that demand")
     p.add_argument("--fit-batches", type=int, default=40, help="batches that the first projection is fitted to")
     args = p.parse_args(argv)
-    if args.steps < 1 or args.batch < 1 or args.runs < 1:
-        p.error("--steps, --batch and --runs are at least 1")
+    if args.steps < 0 or min(args.batch, args.runs, args.threads) < 1:
+        p.error("--steps is at least 0; --batch, --runs and --threads are at least 1")
     if not 0 <= args.keep_start <= 1:
         p.error(f"--keep-start {args.keep_start}: 0 to 1")
     return args
@@ -99,7 +100,7 @@ def begin(args, batches):
         start.load_backbone(net, args.nanodet)
         held = (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(args.fit_batches))
         share = start.fit_projection(net, held)
-        print(f"begun with NanoDet-m's backbone, {net.shape.channels} components of which are {share:.0%} of its variance", file=sys.stderr)
+        print(f"begun with NanoDet-Plus-m's backbone, {net.shape.channels} components of which are {share:.0%} of its variance", file=sys.stderr)
     save(net, path)
     return net
 
@@ -126,8 +127,7 @@ def write(content, path):
 def main(argv=None):
     args = arguments(argv)
     os.makedirs(args.out, exist_ok=True)
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     pictures = data.find(args.data)
     first = begin(args, Batches(pictures, args.seed, SIZE, args.batch, args.device))
@@ -135,7 +135,7 @@ def main(argv=None):
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stop.append(1))
     runs = []
-    for k in range(args.runs):
+    for k in range(args.runs if args.steps else 0):
         runs.append(train(args, k, pictures, first, stop))
         if runs[-1].step < args.steps:
             print(f"stopped after {runs[-1].step} of {args.steps} steps of run {len(runs)} of {args.runs}; the same command goes on", file=sys.stderr)
@@ -148,10 +148,11 @@ def train(args, k, pictures, first, stop):
     """Run k, from what first has, until it is done or there is something in stop."""
     seed = args.seed + k
     batches = Batches(pictures, seed, SIZE, args.batch, args.device)
-    net = copy.deepcopy(first).requires_grad_(True)
+    net = copy.deepcopy(first).requires_grad_(False)
+    net.lateral.requires_grad_(True)  # what finds things needs the rest as it was published
     weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
     score = objective.Objective(first.requires_grad_(False), weights)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
+    optimiser = torch.optim.AdamW(net.lateral.parameters(), lr=args.rate, weight_decay=1e-4)
     run = Run(args, k, seed, net, optimiser)
     run.resume()
     torch.manual_seed(seed + run.step)
@@ -161,7 +162,7 @@ def train(args, k, pictures, first, stop):
         loss, shown = score(net, network.normalise, batches(run.step))
         optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 10.0)
+        torch.nn.utils.clip_grad_norm_(net.lateral.parameters(), 10.0)
         optimiser.step()
         run.done(shown)
     run.save()
@@ -172,8 +173,9 @@ def train(args, k, pictures, first, stop):
 def finish(args, first, pictures, runs):
     """Writes the network for segd, checked in what will compute it, and its card."""
     net = copy.deepcopy(first)
-    trained = mean([run.net.state_dict() for run in runs])
-    net.load_state_dict(between(trained, first.state_dict(), args.keep_start))
+    if runs:
+        trained = mean([run.net.state_dict() for run in runs])
+        net.load_state_dict(between(trained, first.state_dict(), args.keep_start))
     net.cpu()
     model = os.path.join(args.out, args.name + ".onnx")
     apart = export.write(net, model, args.nanodet)

@@ -16,26 +16,28 @@ def write(path, args, net, pictures, runs, model, apart):
     parameters = sum(p.numel() for p in net.parameters())
     operations = ", ".join(sorted({n.op_type for n in onnx.load(model).graph.node} - {"Constant"}))
     of_network, of_heads = (n / 1e6 for n in heads.multiply_adds(model, 544, 960))
-    last = [run.history[-1][1] for run in runs]
-    seeds = ", ".join(str(run.seed) for run in runs)
     rows = [
         ("input `image`", "1×3×H×W float32, **BGR**, (x − (103.53, 116.28, 123.675)) / 57.375, x in 0…255; H and W any multiples of 32"),
         ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is of input pixel (4i+1.5, 4j+1.5)"),
-        ("outputs " + ", ".join(f"`{name}`" for name in heads.OUTPUTS), "1×112×H/s×W/s float32 at stride s: logits of COCO's 80 classes in their order, then left, top, right and bottom × 8 bins; softmax over the bins, its expectation × s is the distance from the cell's centre, ((x + 0.5)·s, (y + 0.5)·s)"),
-        ("heads", "NanoDet-m's neck and heads as they were published (RangiLyu, Apache-2.0, trained on COCO), with the columns of three 1×1 convolutions in the order of this network's channels; not trained on"),
+        ("outputs " + ", ".join(f"`{name}`" for name in heads.OUTPUTS), "1×112×H/s×W/s float32 at stride s: logits of COCO's 80 classes in their order, then left, top, right and bottom × 8 bins; softmax over the bins, its expectation × s is the distance from the cell's place, (x·s, y·s)"),
+        ("heads", "NanoDet-Plus-m's neck and heads as they were published (RangiLyu, Apache-2.0, trained on COCO), with the columns of three 1×1 convolutions in the order of this network's channels; not trained on"),
         ("size", f"{parameters:,} parameters without the heads, {len(content):,} bytes, ONNX opset 11: {operations}"),
         ("multiply-adds", f"at 960×544, millions: {of_network:,.0f} for the features, {of_heads:,.0f} more for the heads"),
         ("SHA-256", f"`{hashlib.sha256(content).hexdigest()}`"),
         ("shape", f"`{json.dumps(net.shape.to_json())}`"),
-        ("checked", f"OpenCV 4.6 and ONNX Runtime against PyTorch, three sizes: largest difference {apart:.1g}; the heads on NanoDet's own backbone against NanoDet"),
+        ("checked", f"OpenCV 4.6 and ONNX Runtime against PyTorch, three sizes, and its heads against what ncnn makes of NanoDet-Plus-m: largest difference {apart:.1g}"),
         ("trained on", "; ".join(f"{len(v):,} {k}" for k, v in pictures.items.items())),
-        ("begun with", args.start or "the backbone of NanoDet-m (RangiLyu, Apache-2.0), trained on COCO, and the leading principal components of its stages"),
-        ("steps", f"{args.steps:,} of {args.batch} crops of 256², twice each, learning rate {args.rate:g} to 0 by a cosine; the mean of the weights of runs with seed {seeds}"),
-        ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
-        ("at the end", ", ".join(f"{k} {sum(l[k] for l in last) / len(last):.3f}" for k in sorted(set.intersection(*map(set, last))))),
-        ("took", f"{sum(run.seconds for run in runs) / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
+        ("begun with", args.start or "the backbone of NanoDet-Plus-m (RangiLyu, Apache-2.0), trained on COCO, and the leading principal components of its stages"),
         ("licence", "Apache-2.0, like the project; of the heads © 2020–2021 RangiLyu"),
     ]
+    if runs:
+        last, seeds = [run.history[-1][1] for run in runs], ", ".join(str(run.seed) for run in runs)
+        rows[-1:-1] = [
+            ("steps", f"{args.steps:,} of {args.batch} crops of 256², twice each, learning rate {args.rate:g} to 0 by a cosine; the mean of the weights of runs with seed {seeds}"),
+            ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
+            ("at the end", ", ".join(f"{k} {sum(l[k] for l in last) / len(last):.3f}" for k in sorted(set.intersection(*map(set, last))))),
+            ("took", f"{sum(run.seconds for run in runs) / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
+        ]
     sums = "\n".join(f"| {name} | `{sum_}` |" for name, sum_ in sorted(pictures.checksums.items()))
     with open(path, "w", encoding="utf-8") as f:
         f.write(f"# {args.name}\n\nA model of segd's, trained by `train/`: it says what is alike in a picture, and finds things in it.\n\n| | |\n|---|---|\n")

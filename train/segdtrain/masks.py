@@ -1,7 +1,7 @@
-"""The mask head: which of a box is the object. Run: python -m segdtrain.masks --data FOLDER --model segd-s64.onnx --out NEW.onnx
+"""The mask head: which of a box is the object. Run: python -m segdtrain.masks --data FOLDER --model segd-p64.onnx --out NEW.onnx
 
 The network stays as it is. A region of interest is a box grown to GROWN times its size, at CELLS×CELLS cells. Of each cell the head
-sees the embedding (`features`) and CHANNELS more that a 1×1 convolution makes of what NanoDet's heads see (`masks`, an output at
+sees the embedding (`features`) and CHANNELS more that a 1×1 convolution makes of what NanoDet-Plus' heads see (`masks`, an output at
 stride 8 that is added to the network). It makes the logit of the cell to be the object's.
 
 Learnt from objects in photographs (COCO's, Clothing Co-Parsing's, and segments of BSDS500 that two persons drew alike), as they are
@@ -33,7 +33,7 @@ CELLS = 28  # of a region, along each side
 CHANNELS = 32  # of the output that is added
 OUTPUT, METADATA = "masks", "segd.masks"
 # What the added output is made of: the neck's and the class tower's maps at stride 8, and the tower's at stride 16.
-FINE, COARSE = ("heads/733", "heads/785"), "heads/807"
+FINE, COARSE = ("heads/164", "heads/236"), "heads/231"
 EMBEDDING = 64
 
 # Objects are learnt from that the network sees so large, in boxes whose sides are off by so much of the box, one deviation.
@@ -273,7 +273,7 @@ def without_head(path):
         raise ValueError(f"{path} has a mask head already; want the network before it got one")
     made = {name for node in model.graph.node for name in node.output}
     if not made.issuperset((*FINE, COARSE)):
-        raise ValueError(f"{path} has no heads of NanoDet-m's; want a network with them")
+        raise ValueError(f"{path} has no heads of NanoDet-Plus-m's; want a network with them")
     channels = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
     if channels != EMBEDDING:
         raise ValueError(f"{path} makes {channels} channels of features; want {EMBEDDING}, as the mask head sees")

@@ -1,4 +1,4 @@
-"""The network: the backbone of NanoDet-m, whose stages are ShuffleNetV2's (Ma et al., ECCV 2018), and a projection of what
+"""The network: the backbone of NanoDet-Plus-m, whose stages are ShuffleNetV2's (Ma et al., ECCV 2018), and a projection of what
 each of them makes, added up to a map at stride 4.
 
 In: 1×3×H×W, BGR, (x − MEAN) / STD with x in 0…255; H and W are multiples of 32. Out: 1×C×H/4×W/4; output cell (i, j) is of
@@ -29,8 +29,8 @@ class Shape:
         return Shape(**values)
 
 
-# What may be trained by name. segd-s64 is the model in the binary, segd-m128 is for boxes with a card.
-SHAPES = {"segd-s64": Shape(), "segd-m128": Shape(channels=128)}
+# What may be trained by name. segd-p64 is the model in the binary, segd-m128 is for boxes with a card.
+SHAPES = {"segd-p64": Shape(), "segd-m128": Shape(channels=128)}
 
 
 def act(x):

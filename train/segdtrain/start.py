@@ -1,4 +1,4 @@
-"""What a training begins with: the backbone of NanoDet-m with the weights it was published with, and a projection to the
+"""What a training begins with: the backbone of NanoDet-Plus-m with the weights it was published with, and a projection to the
 leading principal components of what it makes of the training pictures.
 
 What it makes of an undisturbed picture is what is distilled while it learns the rest.
@@ -6,45 +6,41 @@ What it makes of an undisturbed picture is what is distilled while it learns the
 import os
 
 import numpy as np
-import onnx
 import torch
 import torch.nn.functional as F
-from onnx import numpy_helper
 
-from . import network
+from . import ncnn, network
 
-NANODET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../nanodet-m.onnx")
-
-
-def convolutions(path):
-    """Weights and biases of the convolutions of an ONNX file, in its order."""
-    graph = onnx.load(path).graph
-    constants = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in graph.initializer}
-    return [tuple(constants[name] for name in node.input[1:3]) for node in graph.node if node.op_type == "Conv"]
+NANODET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../nanodet-plus-m_416")
+DEVIATIONS = (57.375, 57.12, 58.395)  # by which NanoDet-Plus divides blue, green and red
 
 
 def load_backbone(net, path):
-    """Gives a network the weights of NanoDet-m's backbone, which the convolutions of the file begin with."""
-    left = iter(convolutions(path))
+    """Gives a network the weights of NanoDet-Plus' backbone, which the convolutions of its files begin with."""
+    left = iter([layer for layer in ncnn.read(path) if layer.kind in ncnn.CONVOLUTIONS])
 
-    def take(conv, rows=None, columns=None):
-        weight, bias = next(left, (torch.empty(0), torch.empty(0)))
-        if weight.shape != conv.weight.shape:
-            raise ValueError(f"{path} has a convolution of {tuple(weight.shape)} where {tuple(conv.weight.shape)} is wanted; want segd's nanodet-m.onnx")
+    def take(conv, rows=None, columns=None, scale=None):
+        layer = next(left, None)
+        if layer is None or layer.weight.shape != conv.weight.shape:
+            raise ValueError(f"{path} has a convolution of {None if layer is None else layer.weight.shape} where {tuple(conv.weight.shape)} is wanted; want NanoDet-Plus-m")
+        weight, bias = torch.from_numpy(layer.weight), torch.from_numpy(layer.bias)
+        if scale is not None:
+            weight = weight * scale
         rows = slice(None) if rows is None else rows
         weight, bias = weight[rows], bias[rows]
         conv.weight.copy_(weight if columns is None else weight[:, columns])
         conv.bias.copy_(bias)
 
     with torch.no_grad():
-        take(net.stem)
+        take(net.stem, scale=network.STD / torch.tensor(DEVIATIONS).view(1, 3, 1, 1))
         order = list(range(network.STEM))  # of the channels that a stage is given, as numbers of NanoDet's
         for stage in net.stages:
             take(stage.down[0], rows=order)
-            take(stage.down[1], rows=stage.made[-1], columns=order)
             for unit, branch in enumerate(stage.branch):
                 take(branch.inward, columns=stage.order[unit - 1] if unit else order)
                 take(branch.depthwise)
+                if not unit:
+                    take(stage.down[1], rows=stage.made[-1], columns=order)
                 take(branch.outward, rows=stage.made[unit])
             order = stage.order[-1]
 

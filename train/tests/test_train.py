@@ -11,7 +11,7 @@ import scipy.io
 import torch
 
 from segdtrain import __main__ as train
-from segdtrain import card, data, export, heads, masks, network, objective, start, superpixels, views
+from segdtrain import card, data, export, heads, masks, ncnn, network, objective, start, superpixels, views
 
 
 @pytest.fixture(scope="module")
@@ -85,32 +85,11 @@ def test_views_agree(pictures):
     assert n > 1000 and apart / n < 12  # edges alone differ
 
 
-def test_backbone_is_nanodets(tmp_path):
-    """The backbone makes what ONNX Runtime makes of NanoDet's file, at the file's size, whatever order channels are in."""
-    import onnx
-    import onnxruntime
-
-    model = onnx.load(start.NANODET)
-    stem, pooled, *stages = "424", "425", "492", "623", "690"
-    for t in (stem, pooled, *stages):
-        model.graph.output.append(onnx.helper.make_tensor_value_info(t, onnx.TensorProto.FLOAT, None))
-    size = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
-    x = np.random.default_rng(1).normal(size=size).astype(np.float32)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    want = session.run([stem, pooled, *stages], {model.graph.input[0].name: x})
-    net = network.Network(network.SHAPES["segd-s64"])
-    start.load_backbone(net, start.NANODET)
-    with torch.no_grad():
-        got = [t.numpy() for t in net.taps(torch.from_numpy(x))]
-    means = torch.nn.functional.avg_pool2d(torch.from_numpy(want[0]), 2).numpy()
-    assert np.abs(got[0] - np.concatenate([means, want[1]], 1)).max() < 1e-3
-    for stage, a, b in zip(net.stages, want[2:], got[1:]):
-        assert sorted(stage.order[-1]) == list(range(a.shape[1]))
-        assert np.abs(a[:, stage.order[-1]] - b).max() < 1e-3
-    other = str(tmp_path / "other.onnx")
-    torch.onnx.export(torch.nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8), other, opset_version=11, dynamo=False)
-    with pytest.raises(ValueError, match="want segd's nanodet-m.onnx"):
-        start.load_backbone(net, other)
+def test_other_backbones_are_refused(monkeypatch):
+    layers = ncnn.read(start.NANODET)
+    monkeypatch.setattr(ncnn, "read", lambda path: [layer for layer in layers if layer.name != "convrelu_0"])
+    with pytest.raises(ValueError, match="want NanoDet-Plus-m"):
+        start.load_backbone(network.Network(network.Shape()), start.NANODET)
 
 
 def test_projection_is_to_leading_components():
@@ -201,7 +180,7 @@ def test_objective_asks_for_regions():
 
 def test_gradient_reaches_the_network(pictures):
     batches = train.Batches(data.find(str(pictures)), 1, 128, 3, "cpu")
-    net = network.Network(network.SHAPES["segd-s64"])
+    net = network.Network(network.SHAPES["segd-p64"])
     loss, _ = objective.Objective(None, objective.Weights(distillation=0))(net, network.normalise, batches(0))
     loss.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
@@ -232,9 +211,9 @@ def test_ten_steps(pictures, tmp_path):
     for k in a:
         assert torch.allclose(a[k], (runs[0][k] + runs[1][k]) / 2, atol=1e-6), k
     assert not torch.equal(runs[0]["lateral.0.weight"], runs[1]["lateral.0.weight"])
-    for name in ("segd-s64.onnx", "segd-s64.md", "run-1/loss.csv", "run-2/loss.png"):
+    for name in ("segd-p64.onnx", "segd-p64.md", "run-1/loss.csv", "run-2/loss.png"):
         assert (whole / name).stat().st_size > 0
-    text = (whole / "segd-s64.md").read_text()
+    text = (whole / "segd-p64.md").read_text()
     assert "SHA-256" in text and "4 regions" in text
     with pytest.raises(SystemExit, match="another training: --steps 10, now 11"):
         train.main([*common, "--out", str(whole), "--steps", "11"])
@@ -242,8 +221,18 @@ def test_ten_steps(pictures, tmp_path):
         train.main([*common, "--out", str(whole), "--steps", "10", "--seed", "5"])
 
 
+def test_components_as_they_are(pictures, tmp_path):
+    """Without steps the network has the projection that training would begin with."""
+    assert train.main(["--data", str(pictures), "--batch", "2", "--threads", "1", "--fit-batches", "2", "--out", str(tmp_path)]) == 0
+    begun, made = (torch.load(tmp_path / name)["network"] for name in ("start.pt", "network.pt"))
+    assert all(torch.equal(begun[k], made[k]) for k in begun)
+    text = (tmp_path / "segd-p64.md").read_text()
+    assert "principal components" in text and "| steps |" not in text
+
+
 def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
-    net = network.Network(network.SHAPES["segd-s64"])
+    net = network.Network(network.SHAPES["segd-p64"])
+    start.load_backbone(net, start.NANODET)
     given = tmp_path / "given.pt"
     train.save(net, str(given))
     command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--steps", "1", "--runs", "1", "--start", str(given)]
@@ -263,7 +252,7 @@ def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
 
 def test_distils_what_was_begun_with(pictures):
     """Undisturbed, the network that was begun with is asked for nothing; of disturbed pictures it makes something else."""
-    net = network.Network(network.SHAPES["segd-s64"])
+    net = network.Network(network.SHAPES["segd-p64"])
     batch = train.Batches(data.find(str(pictures)), 1, 128, 4, "cpu")(0)
     clean = train.Batch(batch.clean, batch.clean, batch.labels, batch.warps)
     asked = lambda b: objective.Objective(net, objective.Weights(1, 0, 0, 0))(net, network.normalise, b)[1]["distillation"]
@@ -271,7 +260,8 @@ def test_distils_what_was_begun_with(pictures):
 
 
 def test_export_refuses_what_differs(tmp_path):
-    net = network.Network(network.SHAPES["segd-s64"])
+    net = network.Network(network.SHAPES["segd-p64"])
+    start.load_backbone(net, start.NANODET)
     path = str(tmp_path / "n.onnx")
     assert export.write(net, path) < export.TOLERANCE
     with torch.no_grad():
@@ -282,29 +272,33 @@ def test_export_refuses_what_differs(tmp_path):
 
 
 def test_heads_are_nanodets(tmp_path, monkeypatch):
-    """On the backbone that NanoDet was published with they make what it makes; features stay as they were, and nothing is
-    grafted twice, or on what is no network of segd's."""
+    """They make what ncnn makes of NanoDet-Plus' files, backbone and all; features stay as they were, and nothing is grafted twice, or on
+    what is no network of segd's."""
     import onnxruntime
 
-    plain, with_heads = str(tmp_path / "plain.onnx"), str(tmp_path / "heads.onnx")
-    export.features(network.Network(network.SHAPES["segd-s64"]), plain)
-    assert export.add_heads(plain, with_heads) < export.HEADS_TOLERANCE
-    x = np.random.default_rng(1).normal(size=(1, 3, 96, 64)).astype(np.float32)
+    net = network.Network(network.SHAPES["segd-p64"])
+    start.load_backbone(net, start.NANODET)
+    plain, with_heads, other = (str(tmp_path / name) for name in ("plain.onnx", "heads.onnx", "other.onnx"))
+    export.features(net, plain)
+    shutil.copy(plain, with_heads)
+    heads.graft(with_heads, start.NANODET)
+    assert export.check_heads(with_heads) < export.HEADS_TOLERANCE
+    x = np.random.default_rng(1).normal(size=(1, 3, 128, 64)).astype(np.float32)
     made = [onnxruntime.InferenceSession(p, providers=["CPUExecutionProvider"]).run(None, {"image": x}) for p in (plain, with_heads)]
     assert np.array_equal(made[0][0], made[1][0])
-    assert [m.shape for m in made[1][1:]] == [(1, 112, 96 // s, 64 // s) for s in heads.STRIDES]
+    assert [m.shape for m in made[1][1:]] == [(1, 112, 128 // s, 64 // s) for s in heads.STRIDES]
     with pytest.raises(ValueError, match="has heads already"):
         heads.graft(with_heads, start.NANODET)
+    torch.onnx.export(torch.nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8), other, opset_version=11, dynamo=False)
     with pytest.raises(ValueError, match="not a network of segd's"):
-        heads.graft(start.NANODET, start.NANODET)
-    assert [round(n / 1e6) for n in heads.multiply_adds(with_heads, 544, 960)] == [1462, 490]
+        heads.graft(other, start.NANODET)
+    assert [round(n / 1e6) for n in heads.multiply_adds(with_heads, 544, 960)] == [1462, 1044]
     # A channel out of its place is noticed.
-    stages = network.Network(network.SHAPES["segd-s64"]).stages
-    for stage in stages:
-        stage.order[-1] = stage.order[-1][::-1]
-    monkeypatch.setattr(heads, "orders", lambda: [stage.order[-1] for stage in stages])
-    with pytest.raises(ValueError, match="differs from NanoDet"):
-        export.add_heads(plain, with_heads)
+    monkeypatch.setattr(heads, "orders", lambda: [order[::-1] for order in [stage.order[-1] for stage in net.stages]])
+    shutil.copy(plain, other)
+    heads.graft(other, start.NANODET)
+    with pytest.raises(ValueError, match="differs from ncnn"):
+        export.check_heads(other)
 
 
 def test_scores_are_added_to_the_card(tmp_path):
@@ -404,7 +398,7 @@ def test_mask_head(objects, pictures, tmp_path):
     import onnxruntime
 
     torch.manual_seed(1)
-    net = network.Network(network.SHAPES["segd-s64"])
+    net = network.Network(network.SHAPES["segd-p64"])
     start.load_backbone(net, start.NANODET)
     before, after = str(tmp_path / "before.onnx"), str(tmp_path / "after.onnx")
     export.features(net, before)
