@@ -105,7 +105,7 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 			name        string
 			store       Checkpoints
 			least, most float64
-		}{{"with a checkpoint", store, 0.7, 1}, {"without", nil, 0, 0.4}} {
+		}{{"with a checkpoint", store, 0.9, 1}, {"without", nil, 0, 0.85}} {
 			b := networkBench(t, rest, model)
 			b.cfg.Annotation, b.cfg.Checkpoints = walkers(t, ""), tt.store
 			if tt.store == nil {
