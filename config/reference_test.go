@@ -29,7 +29,7 @@ var referenceHead = fmt.Sprintf(`# Configuration
 
 <!-- Made of config/config.go by go generate ./config. Do not edit. -->
 
-Every setting of segd's YAML file, for whoever writes one: `+"`"+`segd run -c segd.yaml`+"`"+` reads it.
+Every setting of segd's YAML file, for those who write one: `+"`"+`segd run -c segd.yaml`+"`"+` reads it.
 [deploy/segd.example.yaml](../deploy/segd.example.yaml) is a start. `+"`"+`segd check -c segd.yaml`+"`"+` lists each fault with its line, and
 tests whether the model loads and the cameras answer.
 
