@@ -22,6 +22,7 @@ func boxOf(r image.Rectangle) Box {
 	return Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}
 }
 
+// intersect is what two boxes share; its sides are not above 0 if that is nothing.
 func (b Box) intersect(c Box) Box {
 	left, top := max(b.Left, c.Left), max(b.Top, c.Top)
 	return Box{left, top, min(b.Left+b.Width, c.Left+c.Width) - left, min(b.Top+b.Height, c.Top+c.Height) - top}
@@ -29,12 +30,12 @@ func (b Box) intersect(c Box) Box {
 
 // Distance is 1 − IoU.
 func (b Box) Distance(c Box) float64 {
-	w := min(b.Left+b.Width, c.Left+c.Width) - max(b.Left, c.Left)
-	h := min(b.Top+b.Height, c.Top+c.Height) - max(b.Top, c.Top)
-	if w <= 0 || h <= 0 {
+	both := b.intersect(c)
+	if both.Width <= 0 || both.Height <= 0 {
 		return 1
 	}
-	return 1 - w*h/(b.Width*b.Height+c.Width*c.Height-w*h)
+	area := both.Width * both.Height
+	return 1 - area/(b.Width*b.Height+c.Width*c.Height-area)
 }
 
 // right tells whether c is where a person followed in b is.
