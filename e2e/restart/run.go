@@ -62,6 +62,8 @@ type start struct {
 	Frame   int     `json:"frame"`
 	Without int     `json:"without"` // frames before it without masks
 	IoU     float64 `json:"iou"`
+	// ByObject is IoU of each object.
+	ByObject map[uint32]float64 `json:"iou_by_object"`
 }
 
 type mean struct {
@@ -80,18 +82,28 @@ func (f *figures) compare(killed, whole *run, fps int) {
 		for id := range masked(whole.frames[at]) {
 			f.waits = append(f.waits, 1000*float64(killed.wait(at, id))/float64(fps))
 		}
-		s, here := start{Frame: at}, mean{}
+		s, here, of := start{Frame: at, ByObject: map[uint32]float64{}}, mean{}, map[uint32]*mean{}
 		for k := at - 1; k > 0 && killed.frames[k] == nil; k-- {
 			s.Without++
 		}
 		for k := at; k < at+window; k++ {
-			overlaps(killed.frames[k], whole.frames[k], &f.sum, &here)
+			overlaps(killed.frames[k], whole.frames[k], func(id uint32, v float64) {
+				f.sum.add(v)
+				here.add(v)
+				if of[id] == nil {
+					of[id] = &mean{}
+				}
+				of[id].add(v)
+			})
 		}
 		s.IoU = here.value()
+		for id, m := range of {
+			s.ByObject[id] = m.value()
+		}
 		f.Starts = append(f.Starts, s)
 	}
 	for k := range killed.starts[0] {
-		overlaps(killed.frames[k], whole.frames[k], &f.before)
+		overlaps(killed.frames[k], whole.frames[k], func(_ uint32, v float64) { f.before.add(v) })
 	}
 	names := map[uint32]string{}
 	for _, m := range killed.frames {
@@ -123,7 +135,7 @@ func typical(runs []*run) *run {
 		agree := mean{}
 		for _, other := range runs {
 			for k := range r.frames {
-				overlaps(r.frames[k], other.frames[k], &agree)
+				overlaps(r.frames[k], other.frames[k], func(_ uint32, v float64) { agree.add(v) })
 			}
 		}
 		if v := agree.value(); v > most {
@@ -154,8 +166,8 @@ func (r *run) wait(start int, id uint32) int {
 	return window
 }
 
-// overlaps adds the IoU of the masks of two runs of a frame, if both have it.
-func overlaps(a, b *segdv1.MaskFrame, to ...*mean) {
+// overlaps hands over the IoU of the masks of each object of two runs of a frame, if both have it.
+func overlaps(a, b *segdv1.MaskFrame, add func(id uint32, iou float64)) {
 	if a == nil || b == nil {
 		return
 	}
@@ -169,9 +181,7 @@ func overlaps(a, b *segdv1.MaskFrame, to ...*mean) {
 		if p != nil && q != nil {
 			v = iou(p, q, a)
 		}
-		for _, m := range to {
-			m.add(v)
-		}
+		add(o.Id, v)
 	}
 }
 
