@@ -24,8 +24,8 @@ const (
 )
 
 // fillBox guesses which of the superpixels in a box are the object and writes it to w.q
-// and w.y: a perceptron judges each by its cues, and a mask head, where the model has one, by what objects look like. The
-// pixels are cut by the sum of both log odds and by the colours of both sides, which are learnt from the cut in turn, as in GrabCut (Rother,
+// and w.y: a mask head judges each by what objects look like, or of a model without one a perceptron by its cues. The
+// pixels are cut by these log odds and by the colours of both sides, which are learnt from the cut in turn, as in GrabCut (Rother,
 // Kolmogorov, Blake 2004).
 func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
 	label := o.Label
@@ -33,13 +33,8 @@ func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
 	if len(b.in) == 0 {
 		return nil
 	}
-	odds, p := make([]float64, w.N), make([]float64, w.N)
-	rows := b.cues()
-	for k, i := range b.in {
-		odds[i] = boxPerceptron().Odds(rows[k*cueInputs : (k+1)*cueInputs])
-		if len(o.MaskLogits) > 0 {
-			odds[i] += float64(o.MaskLogits[i])
-		}
+	odds, p := b.odds(o.MaskLogits), make([]float64, w.N)
+	for _, i := range b.in {
 		p[i] = 1 / (1 + math.Exp(-odds[i]))
 	}
 	if err := b.cells().refine(ctx, odds, p); err != nil {
@@ -75,6 +70,22 @@ func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
 	}
 	w.boxes = append(w.boxes, found)
 	return nil
+}
+
+// odds are the log odds of the superpixels in the box to be the object: a mask head's, or if it gave none a perceptron's.
+func (b *boxed) odds(maskLogits []float32) []float64 {
+	odds := make([]float64, b.N)
+	if len(maskLogits) > 0 {
+		for _, i := range b.in {
+			odds[i] = float64(maskLogits[i])
+		}
+		return odds
+	}
+	rows := b.cues()
+	for k, i := range b.in {
+		odds[i] = boxPerceptron().Odds(rows[k*cueInputs : (k+1)*cueInputs])
+	}
+	return odds
 }
 
 // boxFound is what the search in a box took for the object.
