@@ -1,6 +1,7 @@
 package features
 
 import (
+	"image"
 	"math"
 
 	"github.com/segd/segd/internal/buffers"
@@ -33,23 +34,72 @@ const outsideLogit = -8
 // MaskLogits returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box: x0, y0, x1 and y1
 // in pixels, where the first pixel is from 0 to 1. It is empty if the scene was made without a Masker, or shows nothing of the box.
 func (s *Scene) MaskLogits(dst []float32, box [4]float64) ([]float32, error) {
-	dst = dst[:0]
+	g, err := s.newGrid(box)
+	if g == nil {
+		return dst[:0], err
+	}
+	defer g.release()
+	dst = buffers.Fit(dst, s.N)
+	g.pool(dst, s)
+	return dst, nil
+}
+
+// Part returns the share of the thing in the first of two boxes that is of the thing in the second, too, as a mask head sees them. It
+// is 0 if the scene was made without a Masker or does not show both, and if the mask head fails, as MaskLogits will say.
+func (s *Scene) Part(first, second image.Rectangle) float64 {
+	a, b := s.grid(first), s.grid(second)
+	defer a.release()
+	defer b.release()
+	if a == nil || b == nil {
+		return 0
+	}
+	all, both := 0, 0
+	for k, logit := range a.Logits {
+		if logit <= 0 {
+			continue
+		}
+		all++
+		x := a.X0 + (float64(k%a.Cols)+0.5)/float64(a.Cols)*(a.X1-a.X0)
+		y := a.Y0 + (float64(k/a.Cols)+0.5)/float64(a.Rows)*(a.Y1-a.Y0)
+		col, row := int(math.Floor((x-b.X0)/(b.X1-b.X0)*float64(b.Cols))), int(math.Floor((y-b.Y0)/(b.Y1-b.Y0)*float64(b.Rows)))
+		if col >= 0 && col < b.Cols && row >= 0 && row < b.Rows && b.Logits[row*b.Cols+col] > 0 {
+			both++
+		}
+	}
+	return float64(both) / float64(max(1, all))
+}
+
+// grid is what the mask head makes of a box, to be released; nil: nothing.
+func (s *Scene) grid(box image.Rectangle) *Grid {
+	g, err := s.newGrid([4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)})
+	if err != nil {
+		return nil
+	}
+	return g
+}
+
+// newGrid is what the mask head makes of a box, to be released; nil: there is no mask head, or nothing of the box is shown.
+func (s *Scene) newGrid(box [4]float64) (*Grid, error) {
 	p := s.showing(box)
 	if s.masker == nil || p == nil {
-		return dst, nil
+		return nil, nil
 	}
 	g, ok := idleGrids.Take()
 	if !ok {
 		g = new(Grid)
 	}
-	defer idleGrids.Put(g)
 	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
 	if ok, err := s.masker.MaskLogits(g, p.Maps, &p.MaskFeatures); err != nil || !ok {
-		return dst, err
+		g.release()
+		return nil, err
 	}
-	dst = buffers.Fit(dst, s.N)
-	g.pool(dst, s)
-	return dst, nil
+	return g, nil
+}
+
+func (g *Grid) release() {
+	if g != nil {
+		idleGrids.Put(g)
+	}
 }
 
 // showing is the patch whose maps show most of a box, the finest of those that show all of it; nil: none shows any.

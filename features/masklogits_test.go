@@ -2,6 +2,7 @@ package features
 
 import (
 	"errors"
+	"image"
 	"math"
 	"testing"
 )
@@ -84,6 +85,37 @@ func TestMaskLogits(t *testing.T) {
 	}
 	if got, err := scene(halves{}, Plan{}).MaskLogits(nil, box); err != nil || len(got) != 0 {
 		t.Errorf("a scene of nothing: %d log odds, %v", len(got), err)
+	}
+}
+
+// Of the left half of one box as much is in the left half of another as the two have in common.
+func TestPart(t *testing.T) {
+	const w, h = 64, 48
+	scene := func(m Model) *Scene {
+		e, err := New(Config{Superpixels: 100}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scene
+		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+		return &s
+	}
+	first := image.Rect(16, 8, 32, 24)
+	s := scene(halves{})
+	for second, want := range map[image.Rectangle]float64{
+		first: 1, first.Add(image.Pt(4, 0)): 0.5, first.Add(image.Pt(8, 0)): 0, image.Rect(0, 0, 48, 40): 1, image.Rect(16, 16, 64, 24): 0.5,
+		image.Rect(-20, -20, -10, -10): 0,
+	} {
+		if got := s.Part(first, second); got != want {
+			t.Errorf("of %v in %v: %g; want %g", first, second, got, want)
+		}
+	}
+	for name, m := range map[string]Model{"no mask head": flatModel{}, "a mask head that fails": halves{err: errors.New("no")}} {
+		if got := scene(m).Part(first, first); got != 0 {
+			t.Errorf("%s: %g; want 0", name, got)
+		}
 	}
 }
 

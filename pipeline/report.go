@@ -110,7 +110,7 @@ func (s *stages) decide(r *report) marking.Decision {
 	c, table := s.c, s.c.newest.table()
 	d := c.marker.Decide(table, &marking.Frame{
 		Time: r.pts, Width: r.frame.Width, Height: r.frame.Height,
-		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail,
+		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail, Part: r.scene.Part,
 		// What is looked for by what it looked like before is not to be taken for something new.
 		Marked: r.note != nil || table.Awaited(),
 	})

@@ -33,6 +33,7 @@ type scene struct {
 	rested   []uint32         // likewise
 	decision Decision
 	picture  features.Thumbnail // of the last frame
+	part     float64            // of every thing in every other
 }
 
 func begin(t *testing.T, cfg Config) *scene {
@@ -77,6 +78,7 @@ func (s *scene) frame(found ...features.Detection) {
 	d := s.m.Decide(s.table, &Frame{
 		Time: s.now(), Width: width, Height: height,
 		Found: found, Looked: everywhere, Thumbnail: &s.picture, Marked: s.marked,
+		Part: func(first, second image.Rectangle) float64 { return s.part },
 	})
 	s.n++
 	s.decision = d
@@ -190,6 +192,20 @@ func TestBegins(t *testing.T) {
 	}
 	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Label != "person" || !o.Automatic() || s.table.Automatic() != 2 || s.table.Len() != 2 || len(s.windows()) != 0 {
 		t.Errorf("%+v, %d objects", o, s.table.Len())
+	}
+}
+
+// Of the upper half of a person an object begins if it is mostly not the person.
+func TestBeginsNotOfAPart(t *testing.T) {
+	for part, want := range map[float64]int{partShare: 2, partShare + 0.01: 1} {
+		s := begin(t, Config{})
+		s.part = part
+		for range 10 {
+			s.frame(person(box(100)), person(image.Rect(100, 100, 130, 130)))
+		}
+		if n := s.table.Automatic(); n != want {
+			t.Errorf("%g of it: %d objects; want %d", part, n, want)
+		}
 	}
 }
 

@@ -291,6 +291,34 @@ func TestBeginsBeside(t *testing.T) {
 	}
 }
 
+// The upper half of what has a track begins no other track if it is a part of that, and does if it is not, or nothing is said of it.
+func TestPartOfATrack(t *testing.T) {
+	whole, half := Box{200, 200, 240, 320}, Box{200, 200, 240, 248} // IoU .4
+	for name, tt := range map[string]struct {
+		part func(first, second int) bool
+		half Box
+		want int
+	}{
+		"a part":     {func(first, second int) bool { return first == 1 && second == 0 }, half, 1},
+		"another":    {func(int, int) bool { return false }, half, 2},
+		"not known":  {nil, half, 2},
+		"beside it":  {func(int, int) bool { return true }, half.plus([2]float64{15, 0}), 2},
+		"the larger": {func(first, second int) bool { return first == 0 && second == 1 }, Box{180, 200, 280, 500}, 1},
+	} {
+		k := tracker(t, Config{})
+		for n := range 10 {
+			found := []Detection{seen(whole, .9)}
+			if n > 2 {
+				found = append(found, seen(tt.half, .8))
+			}
+			now, _ := k.Step(&Frame{Time: time.Duration(n) * 100 * time.Millisecond, Width: 1000, Height: 500, Found: found, Part: tt.part})
+			if n == 9 && len(now) != tt.want {
+				t.Errorf("%s: %+v; want %d", name, now, tt.want)
+			}
+		}
+	}
+}
+
 // What is sure once and hardly likely from then on is nothing: a post, a poster. What is sure again is known again.
 func TestUnlikely(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -41,6 +41,9 @@ const (
 	// markedShare is how much of a box that people marked a detection is as large as, or it is of a part of the thing.
 	markedShare = .75
 
+	// partShare is how much of a box lies in another's if it may be of a part of the thing.
+	partShare = .7
+
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
 
@@ -167,7 +170,7 @@ func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.take(f.Found)
 	t.match()
 	t.miss(f)
-	t.initiate()
+	t.initiate(f)
 	t.sweep(f)
 	return t.report(), t.ended
 }
@@ -417,8 +420,8 @@ func (f *Frame) looked(b Box) bool {
 	return len(f.Looked) == 0 || b.area() == 0 || slices.ContainsFunc(f.Looked, func(l Box) bool { return l.intersect(b) == b })
 }
 
-// initiate begins tracks of what is sure and of no track.
-func (t *Tracker) initiate() {
+// initiate begins tracks of what is sure, of no track, and not the same thing as what has one.
+func (t *Tracker) initiate(f *Frame) {
 	for i := range t.found {
 		d := &t.found[i]
 		if d.Score < t.config.Sure {
@@ -426,7 +429,7 @@ func (t *Tracker) initiate() {
 		}
 		if d.taken || slices.ContainsFunc(t.tracks, func(k *track) bool {
 			return k.group == d.group && !t.lost(k) && k.place.iou(d.Box) > sameIoU
-		}) {
+		}) || t.same(f, d) {
 			continue
 		}
 		k := t.add(d.Box, d.Score, d.Class)
@@ -436,6 +439,23 @@ func (t *Tracker) initiate() {
 		k.best, k.detected = d.Score, d.index
 		k.learn(d.appearance, 1)
 	}
+}
+
+// same tells whether a detection and another that is a track's are of one thing: the one is a part of the other.
+func (t *Tracker) same(f *Frame, d *found) bool {
+	if f.Part == nil {
+		return false
+	}
+	in := func(a, b *found) bool {
+		return a.Box.intersect(b.Box).area() > partShare*a.Box.area() && f.Part(a.index, b.index)
+	}
+	return slices.ContainsFunc(t.tracks, func(k *track) bool {
+		if k.detected < 0 || k.group != d.group {
+			return false
+		}
+		at := slices.IndexFunc(t.found, func(o found) bool { return o.index == k.detected })
+		return at >= 0 && (in(d, &t.found[at]) || in(&t.found[at], d))
+	})
 }
 
 // Mark begins a track of a thing that people say was in a box in the last frame, and returns its id; 0 if there are too many

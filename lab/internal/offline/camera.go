@@ -102,7 +102,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	start = time.Now()
 	f.Found, f.Looked = scene.Found, scene.Looked
 	f.Decision = c.marker.Decide(c.objects, &marking.Frame{
-		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Marked: ann != nil,
+		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Part: scene.Part, Marked: ann != nil,
 	})
 	for _, e := range f.Decision.Edits {
 		switch e := e.(type) {
