@@ -44,6 +44,16 @@ func (s *Scene) MaskLogits(dst []float32, box [4]float64) ([]float32, error) {
 	return dst, nil
 }
 
+// Shows is the share of a box, as far as it is in the picture, that one patch shows at most.
+func (s *Scene) Shows(box image.Rectangle) (most float64) {
+	box = box.Intersect(image.Rect(0, 0, s.Width, s.Height))
+	for k := range s.Patches {
+		in := box.Intersect(s.Patches[k].Rectangle)
+		most = max(most, float64(in.Dx()*in.Dy())/float64(max(1, box.Dx()*box.Dy())))
+	}
+	return most
+}
+
 // Part returns the share of the thing in the first of two boxes that is of the thing in the second, too, as a mask head sees them. It
 // is 0 if the scene was made without a Masker or does not show both, and if the mask head fails, as MaskLogits will say.
 func (s *Scene) Part(first, second image.Rectangle) float64 {

@@ -119,6 +119,22 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// Of a box as much is shown as one patch shows of what is in the picture.
+func TestShows(t *testing.T) {
+	s := Scene{Width: 100, Height: 60, Patches: []Patch{{Rectangle: image.Rect(0, 0, 20, 20)}, {Rectangle: image.Rect(40, 0, 80, 40)}}}
+	for box, want := range map[image.Rectangle]float64{
+		image.Rect(0, 0, 20, 20): 1, image.Rect(10, 0, 30, 20): 0.5, image.Rect(50, 30, 70, 40): 1, image.Rect(10, 0, 50, 20): 0.25,
+		image.Rect(-10, -10, 10, 10): 1, image.Rect(20, 0, 40, 10): 0, image.Rect(200, 0, 210, 10): 0,
+	} {
+		if got := s.Shows(box); got != want {
+			t.Errorf("%v: %g; want %g", box, got, want)
+		}
+	}
+	if (&Scene{Width: 100, Height: 60}).Shows(image.Rect(0, 0, 10, 10)) != 0 {
+		t.Error("a scene of nothing shows something")
+	}
+}
+
 // leftHalf is what halves says at a place, between the middles of its cells as a line.
 func leftHalf(x, y float64, box [4]float64) float64 {
 	if x < box[0] || x >= box[2] || y < box[1] || y >= box[3] {

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"image"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -40,8 +39,8 @@ type Stepper interface {
 	Remove(id uint32) bool
 	Hold(seq uint64) error
 	LetGo(seq uint64)
-	// Plan is what the next scene is to show, with what is round some boxes.
-	Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan
+	// Plan is what the next scene is to show, with what is round candidates.
+	Plan(plan features.Plan, candidates ...tracker.Candidate) features.Plan
 	// Close releases what pictures it keeps.
 	Close()
 }

@@ -110,7 +110,7 @@ func (s *stages) decide(r *report) marking.Decision {
 	c, table := s.c, s.c.newest.table()
 	d := c.marker.Decide(table, &marking.Frame{
 		Time: r.pts, Width: r.frame.Width, Height: r.frame.Height,
-		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail, Part: r.scene.Part,
+		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail, Part: r.scene.Part, Shows: r.scene.Shows,
 		// What is looked for by what it looked like before is not to be taken for something new.
 		Marked: r.note != nil || table.Awaited(),
 	})
@@ -148,7 +148,7 @@ func (s *stages) conclude(r *report) {
 	if r.marked = r.note != nil; r.marked {
 		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation, &r.scene.Thumbnail)...)
 	}
-	plan := s.step.Plan(features.Plan{}, c.marker.Windows(r.table)...)
+	plan := s.step.Plan(features.Plan{}, c.marker.Candidates(r.table)...)
 	s.plan.Store(&plan)
 	r.masks = message.Masks(r.frame, r.pts, r.scene, r.result, r.table)
 	r.masks.Site, r.masks.Camera, r.masks.Epoch, r.masks.Lease = c.cfg.Site, c.cfg.Name, c.epoch.Load(), c.cfg.Lease.Token()

@@ -61,15 +61,18 @@ const (
 	seekPictures  = 25
 )
 
+// A Candidate is where something is that may be marked in the next scene, and where it may be by then.
+type Candidate struct{ Box, Ahead image.Rectangle }
+
 // Plan returns what the next scene is to show, in plan's memory: windows round the objects and
 // round where those that are out of sight may be, in turns if that is anywhere; finer where
-// objects are small; and round boxes where there may be more. Of a camera that has neither nothing is to be seen.
-func (t *Tracker) Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan {
-	return t.plan(plan, t.elapsed, boxes...)
+// objects are small; and round candidates. Of a camera that has neither nothing is to be seen.
+func (t *Tracker) Plan(plan features.Plan, candidates ...Candidate) features.Plan {
+	return t.plan(plan, t.elapsed, candidates...)
 }
 
 // plan is Plan of a scene that comes elapsed frames of the camera after the last one.
-func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle) features.Plan {
+func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate) features.Plan {
 	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
 	var hidden []*object
@@ -93,10 +96,10 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle
 		}
 	}
 	p.coarse = false
-	for _, box := range boxes {
-		area := fineFilled * float64(box.Dx()*box.Dy())
-		p.fine(box, area)
-		p.window(p.zoom(area), true, box)
+	for _, c := range candidates {
+		area := fineFilled * float64(c.Box.Dx()*c.Box.Dy())
+		p.fine(c.Box.Union(c.Ahead), area)
+		p.window(p.zoom(area), true, c.Box, c.Ahead)
 	}
 	switch {
 	case t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }):

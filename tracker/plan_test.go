@@ -136,8 +136,10 @@ func TestWindowsFollowTheObjects(t *testing.T) {
 	s, picture, _ := filmShot(t, 20, features.Plan{})
 	stepOf(t, tr, s, picture, nil)
 	box := image.Rect(40, 30, 50, 60)
-	if p := tr.Plan(features.Plan{}, box); len(p.Crops) != 1 || len(p.Fine) != 1 || !box.In(p.Crops[0].Rectangle) || !box.In(p.Fine[0].Rectangle) {
-		t.Errorf("%+v is to be seen; want what is round %v, and finer", p, box)
+	all := box.Union(box.Add(image.Pt(20, 0)))
+	if p := tr.Plan(features.Plan{}, Candidate{Box: box, Ahead: box.Add(image.Pt(20, 0))}); len(p.Crops) != 1 || len(p.Fine) != 1 ||
+		!all.In(p.Crops[0].Rectangle) || !all.In(p.Fine[0].Rectangle) {
+		t.Errorf("%+v is to be seen; want what is round %v, and finer", p, all)
 	}
 }
 

@@ -172,7 +172,7 @@ func share(part, of int) float64 { return float64(part) / float64(max(1, of)) }
 
 // count counts a mask that is tall enough, and whether it has a straight side.
 func count(all, straight *int, bits []uint8, width int) {
-	if is, tall := hasStraightSide(bits, width); tall {
+	if is, tall := HasStraightSide(bits, width, straightPart); tall {
 		*all++
 		if is {
 			*straight++
@@ -180,9 +180,9 @@ func count(all, straight *int, bits []uint8, width int) {
 	}
 }
 
-// hasStraightSide tells whether the outermost pixels on the left or on the right lie in one column for straightPart of the mask's height, and
+// HasStraightSide tells whether the outermost pixels on the left or on the right lie in one column for that part of the mask's height, and
 // whether the mask is tall enough to tell. A side on the picture's border is not counted: the picture is straight.
-func hasStraightSide(bits []uint8, width int) (straight, tall bool) {
+func HasStraightSide(bits []uint8, width int, part float64) (straight, tall bool) {
 	top, bottom := -1, -1
 	longest, run, last := [2]int{}, [2]int{}, [2]int{-1, -1}
 	for y := range len(bits) / width {
@@ -215,7 +215,7 @@ func hasStraightSide(bits []uint8, width int) (straight, tall bool) {
 	}
 	height := bottom - top + 1
 	tall = top >= 0 && height > leastHeight
-	return tall && float64(max(longest[0], longest[1])) > straightPart*float64(height), tall
+	return tall && float64(max(longest[0], longest[1])) > part*float64(height), tall
 }
 
 // parts are the 4-connected parts of a mask.

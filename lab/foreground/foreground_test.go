@@ -40,7 +40,7 @@ func TestStraightSide(t *testing.T) {
 		{"a diamond that the picture cuts on the right", func(x, y int) bool { return diamond(x-20, y) }, false, true},
 		{"a slanting stripe", func(x, y int) bool { return x > y && x < y+8 }, false, true},
 	} {
-		if straight, tall := hasStraightSide(filled(tt.in), width); straight != tt.straight || tall != tt.tall {
+		if straight, tall := HasStraightSide(filled(tt.in), width, straightPart); straight != tt.straight || tall != tt.tall {
 			t.Errorf("%s: straight %t, tall %t; want %t, %t", tt.name, straight, tall, tt.straight, tt.tall)
 		}
 	}

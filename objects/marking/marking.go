@@ -54,6 +54,7 @@ type Marker struct {
 	now    []track.Track   // after the last frame
 	about  map[uint32]note // by track
 	time   time.Duration   // of the last frame
+	since  time.Duration   // from the frame before to the last one
 	size   image.Point     // of the pictures
 	cuts   features.CutDetector
 	camera features.CameraMotion
@@ -71,6 +72,12 @@ type note struct {
 // beginFrames is for how many frames a track is there before its object begins: after that what is round the track is
 // seen finer, as all masks are made of, where no frame waits for the plan of the one before.
 const beginFrames = 1
+
+// mostAhead is for how long a track is believed to go on as it goes, where it is planned what to look at.
+const mostAhead = 600 * time.Millisecond
+
+// shownShare is how much of a thing is to be shown where its object begins: boxes are off by some hundredths of their sides.
+const shownShare = 0.9
 
 // New returns a Marker that knows no tracks.
 func New(cfg Config) (*Marker, error) {
@@ -94,6 +101,8 @@ type Frame struct {
 	Thumbnail     *features.Thumbnail // of the picture
 	// Part is the share of the thing in the first of two boxes that is of the thing in the second, too; nil: not known.
 	Part func(first, second image.Rectangle) float64
+	// Shows is the share of a box of which it is seen what each pixel is of; nil: all.
+	Shows func(box image.Rectangle) float64
 	// Marked is whether people mark something in the frame: nothing begins by itself then.
 	Marked bool
 }
@@ -168,7 +177,7 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	} else if cut {
 		d.begin("the scene was cut")
 	}
-	m.time = f.Time
+	m.since, m.time = max(0, f.Time-m.time), f.Time
 	m.moves += motionRate * (motion - m.moves)
 	var ended []track.Ended
 	m.now, ended = m.tracks.Step(m.frame(f, shift))
@@ -228,7 +237,7 @@ func (d *deciding) decide(f *Frame, t *track.Track) {
 		d.edit(objects.Begin{Class: t.Class, Track: t.ID})
 		o, _ = d.OfTrack(t.ID)
 		d.mark(o.ID, d.box(t))
-	case o.Dormant && !f.Marked && t.State == track.Seen && d.room():
+	case o.Dormant && !f.Marked && t.State == track.Seen && d.shown(f, t) && d.room():
 		o.Dormant = false
 		d.edit(objects.Rest{ID: o.ID, Dormant: false})
 		d.mark(o.ID, d.box(t))
@@ -344,11 +353,17 @@ func fitMark(marked image.Rectangle, t *track.Track) float64 {
 	return v
 }
 
+// shown tells whether a track was detected in f, which shows enough of it for a mask. Where frames are computed ahead or dropped, it
+// may have left the window that was planned for it.
+func (d *deciding) shown(f *Frame, t *track.Track) bool {
+	return t.Detected >= 0 && (f.Shows == nil || f.Shows(d.found[t.Detected].Box) >= shownShare)
+}
+
 // begins tells whether an object begins with a track that has none.
 func (d *deciding) begins(f *Frame, t *track.Track) bool {
 	n := d.about[t.ID]
 	switch {
-	case f.Marked || n.frames <= beginFrames || t.State != track.Seen || !d.may(t):
+	case f.Marked || n.frames <= beginFrames || t.State != track.Seen || !d.shown(f, t) || !d.may(t):
 		return false
 	case d.room():
 		return true
@@ -387,17 +402,23 @@ func (m *Marker) lost(id uint32) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// Windows are where tracks are that are to be looked at though they have no object, or one that is dormant: one may
-// begin with them.
-func (m *Marker) Windows(table objects.Table) (boxes []image.Rectangle) {
+// Candidates are the tracks that are to be looked at though they have no object, or one that is dormant: one may begin with them.
+func (m *Marker) Candidates(table objects.Table) (all []tracker.Candidate) {
 	v := &view{m, table}
 	for i := range m.now {
 		t := &m.now[i]
 		if o, has := v.OfTrack(t.ID); t.State != track.Lost && (!has && v.may(t) || has && o.Dormant) {
-			boxes = append(boxes, rounded(t.Box))
+			all = append(all, tracker.Candidate{Box: rounded(t.Box), Ahead: rounded(m.ahead(t))})
 		}
 	}
-	return boxes
+	return all
+}
+
+// ahead is where a track may be in the frame that is planned: the next one, or where frames are computed ahead the one after it.
+func (m *Marker) ahead(t *track.Track) track.Box {
+	s := min(2*m.since, mostAhead).Seconds()
+	x, y := s*t.Velocity[0], s*t.Velocity[1]
+	return track.Box{X0: t.Box.X0 + x, Y0: t.Box.Y0 + y, X1: t.Box.X1 + x, Y1: t.Box.Y1 + y}
 }
 
 // may tells whether an object may begin with a track where it is.

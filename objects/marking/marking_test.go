@@ -34,6 +34,7 @@ type scene struct {
 	decision Decision
 	picture  features.Thumbnail // of the last frame
 	part     float64            // of every thing in every other
+	hides    image.Rectangle    // what is in it is not shown
 }
 
 func begin(t *testing.T, cfg Config) *scene {
@@ -79,6 +80,10 @@ func (s *scene) frame(found ...features.Detection) {
 		Time: s.now(), Width: width, Height: height,
 		Found: found, Looked: everywhere, Thumbnail: &s.picture, Marked: s.marked,
 		Part: func(first, second image.Rectangle) float64 { return s.part },
+		Shows: func(b image.Rectangle) float64 {
+			in := b.Intersect(s.hides)
+			return 1 - float64(in.Dx()*in.Dy())/float64(b.Dx()*b.Dy())
+		},
 	})
 	s.n++
 	s.decision = d
@@ -112,7 +117,7 @@ func (s *scene) frame(found ...features.Detection) {
 	s.observe()
 }
 
-func (s *scene) windows() []image.Rectangle { return s.m.Windows(s.table) }
+func (s *scene) candidates() []tracker.Candidate { return s.m.Candidates(s.table) }
 
 // now is the next frame's time.
 func (s *scene) now() time.Duration { return time.Duration(s.n) * 100 * time.Millisecond }
@@ -190,7 +195,7 @@ func TestBegins(t *testing.T) {
 			}
 		}
 	}
-	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Label != "person" || !o.Automatic() || s.table.Automatic() != 2 || s.table.Len() != 2 || len(s.windows()) != 0 {
+	if o, _ := s.table.Get(objects.FirstID); o.Class != "person" || o.Label != "person" || !o.Automatic() || s.table.Automatic() != 2 || s.table.Len() != 2 || len(s.candidates()) != 0 {
 		t.Errorf("%+v, %d objects", o, s.table.Len())
 	}
 }
@@ -209,12 +214,53 @@ func TestBeginsNotOfAPart(t *testing.T) {
 	}
 }
 
-// A track that has no object yet is to be looked at.
-func TestWindows(t *testing.T) {
+// An object begins where enough of it is shown.
+func TestBeginsWhereItIsShown(t *testing.T) {
 	s := begin(t, Config{})
-	s.frame(person(box(100)))
-	if w := s.windows(); len(w) != 1 || features.IoU(w[0], box(100)) < 0.9 {
-		t.Errorf("windows %v; want one round the person", w)
+	s.hides = image.Rect(120, 0, width, height)
+	for range 10 {
+		if s.frame(person(box(100))); s.table.Len() > 0 {
+			t.Fatalf("marked %v of which a third is shown", s.begun)
+		}
+	}
+	s.hides.Min.X = 128
+	if s.frame(person(box(100))); s.table.Len() != 1 {
+		t.Errorf("%d objects; want one, as all but two columns of 30 are shown", s.table.Len())
+	}
+}
+
+// An object begins in a frame in which it is detected: else there is nothing to mark.
+func TestBeginsWhereItIsDetected(t *testing.T) {
+	s := begin(t, Config{})
+	s.hides = image.Rect(0, 0, width, height)
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	s.hides = image.Rectangle{}
+	if s.frame(); s.table.Len() > 0 {
+		t.Errorf("marked %v, which was not detected", s.begun)
+	}
+	if s.frame(person(box(100))); s.table.Len() != 1 {
+		t.Errorf("%d objects; want one", s.table.Len())
+	}
+}
+
+// A track that has no object yet is to be looked at.
+func TestCandidates(t *testing.T) {
+	s := begin(t, Config{Track: track.Config{Confirm: 0.9}}) // so that it is no object
+	for n := range 10 {
+		s.frame(person(box(100 + 10*n)))
+	}
+	now, ahead := box(190), box(210) // the frame after the next one
+	if c := s.candidates(); len(c) != 1 || features.IoU(c[0].Box, now) < 0.9 || features.IoU(c[0].Ahead, ahead) < 0.8 {
+		t.Errorf("candidates %v; want one at %v, and at %v by the frame after the next one", c, now, ahead)
+	}
+	s.n += 20 // frames are dropped: it is not believed to go on for so long
+	s.frame(person(box(190)))
+	for _, c := range s.candidates() {
+		if far := c.Ahead.Min.X - c.Box.Min.X; far > 70 {
+			t.Errorf("%d pixels ahead; want no more than %v of a person's way", far, mostAhead)
+		}
 	}
 }
 
@@ -231,7 +277,7 @@ func TestBeginsNot(t *testing.T) {
 	for range 10 {
 		s.frame(dog, unsure, person(box(400)), person(box(100)))
 	}
-	if w := s.windows(); len(s.objects) != 1 || len(w) != 1 || w[0] != box(300) {
+	if w := s.candidates(); len(s.objects) != 1 || len(w) != 1 || w[0].Box != box(300) {
 		t.Errorf("objects %v, windows %v; want people's alone, and only who is unsure to be looked at", s.objects, w)
 	}
 	s.marked = true
@@ -249,8 +295,8 @@ func TestBeginsNot(t *testing.T) {
 		for range 10 {
 			s.frame(person(box(100)))
 		}
-		if len(s.objects) > 0 || len(s.windows()) != 0 {
-			t.Errorf("objects %v, windows %v without classes; want none", s.objects, s.windows())
+		if len(s.objects) > 0 || len(s.candidates()) != 0 {
+			t.Errorf("objects %v, windows %v without classes; want none", s.objects, s.candidates())
 		}
 	}
 }
@@ -381,8 +427,8 @@ func TestResize(t *testing.T) {
 	}
 	d := s.m.Decide(s.table, &Frame{Time: time.Second, Width: 2 * width, Height: height, Thumbnail: &features.Thumbnail{}})
 	s.apply(d.Edits...)
-	if o, _ := s.table.OfTrack(1); o.ID != 0 || len(d.Extents) != 0 || len(s.windows()) != 0 {
-		t.Errorf("%v has its track, extents %v, windows %v; want none", o, d.Extents, s.windows())
+	if o, _ := s.table.OfTrack(1); o.ID != 0 || len(d.Extents) != 0 || len(s.candidates()) != 0 {
+		t.Errorf("%v has its track, extents %v, windows %v; want none", o, d.Extents, s.candidates())
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *Camera) Step(ctx context.Context, seq int, p *Picture, ann *annotation.
 func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bool) (f Followed, err error) {
 	p := c.view.picture
 	start := time.Now()
-	c.plan = c.tracker.Plan(c.plan, c.marker.Windows(c.objects)...)
+	c.plan = c.tracker.Plan(c.plan, c.marker.Candidates(c.objects)...)
 	plan := c.plan
 	switch {
 	case ann != nil:
@@ -102,7 +102,8 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	start = time.Now()
 	f.Found, f.Looked = scene.Found, scene.Looked
 	f.Decision = c.marker.Decide(c.objects, &marking.Frame{
-		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Part: scene.Part, Marked: ann != nil,
+		Time: p.Time, Width: p.Width, Height: p.Height, Found: scene.Found, Looked: scene.Looked, Thumbnail: &scene.Thumbnail, Part: scene.Part, Shows: scene.Shows,
+		Marked: ann != nil,
 	})
 	for _, e := range f.Decision.Edits {
 		switch e := e.(type) {

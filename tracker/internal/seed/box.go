@@ -48,7 +48,8 @@ func (w *work) fillBox(ctx context.Context, o Object, box []float64) error {
 	isObject := func(i int) bool { return b.object[i] == 1 }
 	ranks := b.ranks(odds)
 	for _, share := range []float64{boxShare, 1} {
-		if w.reach(box, isObject) >= boxReach {
+		// What a mask head finds is believed, wherever in the box it is.
+		if r := w.reach(box, isObject); r >= boxReach || r > 0 && len(o.MaskLogits) > 0 {
 			break
 		}
 		for _, i := range b.in {
