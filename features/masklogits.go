@@ -79,6 +79,30 @@ func (s *Scene) Part(first, second image.Rectangle) float64 {
 	return float64(both) / float64(max(1, all))
 }
 
+// Shape sets the pixels of the thing in a box to 1 in bits, a row-major picture of the image, as the mask head sees it, and those of
+// the rest of the box, which is inside the image, to 0. It returns false and leaves bits alone if the scene was made without a
+// Masker, or shows nothing of the box.
+func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
+	g, err := s.newGrid([4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)})
+	if g == nil {
+		return false, err
+	}
+	defer g.release()
+	cell := g.cells()
+	cell.Axes(&g.x, &g.y, &Patch{Rectangle: box, Shrink: 1, Cols: box.Dx(), Rows: box.Dy()})
+	for row := range box.Dy() {
+		above, below := g.lines(row)
+		line := bits[(box.Min.Y+row)*s.Width+box.Min.X:][:box.Dx()]
+		for col := range line {
+			line[col] = 0
+			if g.between(above, below, row, col) > 0 {
+				line[col] = 1
+			}
+		}
+	}
+	return true, nil
+}
+
 // grid is what the mask head makes of a box, to be released; nil: nothing.
 func (s *Scene) grid(box image.Rectangle) *Grid {
 	g, err := s.newGrid([4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)})
@@ -149,29 +173,45 @@ func (g *Grid) pool(dst []float32, s *Scene) {
 	}
 }
 
-// add sums the grid over the superpixels' pixels that lie in it, and counts these.
-func (g *Grid) add(sums, counts []float32, p *Patch) {
-	cell := Map{
+// cells are the grid as a map.
+func (g *Grid) cells() Map {
+	m := Map{
 		Channels: 1, Height: g.Rows, Width: g.Cols,
 		StrideX: (g.X1 - g.X0) / float64(g.Cols), StrideY: (g.Y1 - g.Y0) / float64(g.Rows),
 	}
-	cell.OffsetX, cell.OffsetY = g.X0+cell.StrideX/2-0.5, g.Y0+cell.StrideY/2-0.5
+	m.OffsetX, m.OffsetY = g.X0+m.StrideX/2-0.5, g.Y0+m.StrideY/2-0.5
+	return m
+}
+
+// lines are the rows of cells above and below a row of pixels of what x and y are the axes of.
+func (g *Grid) lines(row int) (above, below []float32) {
+	i := int(g.y.Cell[row])
+	return g.Logits[i*g.Cols:][:g.Cols], g.Logits[min(i+1, g.Rows-1)*g.Cols:][:g.Cols]
+}
+
+// between is the grid at a pixel, bilinearly interpolated.
+func (g *Grid) between(above, below []float32, row, col int) float32 {
+	a, w := int(g.x.Cell[col]), g.x.Weight[col]
+	b := min(a+1, g.Cols-1)
+	upper, lower := above[a]+w*(above[b]-above[a]), below[a]+w*(below[b]-below[a])
+	return upper + g.y.Weight[row]*(lower-upper)
+}
+
+// add sums the grid over the superpixels' pixels that lie in it, and counts these.
+func (g *Grid) add(sums, counts []float32, p *Patch) {
+	cell := g.cells()
 	cell.Axes(&g.x, &g.y, p)
-	x, y := &g.x, &g.y
 	shrink := float64(p.Shrink)
 	first := func(side float64, from int) int { return int(math.Ceil((side-float64(from))/shrink - 0.5)) }
 	left, right := max(0, first(g.X0, p.Min.X)), min(p.Cols, first(g.X1, p.Min.X))
 	for row := max(0, first(g.Y0, p.Min.Y)); row < min(p.Rows, first(g.Y1, p.Min.Y)); row++ {
-		above := g.Logits[int(y.Cell[row])*g.Cols:][:g.Cols]
-		below := g.Logits[min(int(y.Cell[row])+1, g.Rows-1)*g.Cols:][:g.Cols]
+		above, below := g.lines(row)
 		for col := left; col < right; col++ {
 			i := p.Labels[row*p.Cols+col]
 			if i == Unseen {
 				continue
 			}
-			a, b, w := x.Cell[col], min(int(x.Cell[col])+1, g.Cols-1), x.Weight[col]
-			upper, lower := above[a]+w*(above[b]-above[a]), below[a]+w*(below[b]-below[a])
-			sums[i] += upper + y.Weight[row]*(lower-upper)
+			sums[i] += g.between(above, below, row, col)
 			counts[i]++
 		}
 	}

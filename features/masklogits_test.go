@@ -1,6 +1,7 @@
 package features
 
 import (
+	"bytes"
 	"errors"
 	"image"
 	"math"
@@ -85,6 +86,55 @@ func TestMaskLogits(t *testing.T) {
 	}
 	if got, err := scene(halves{}, Plan{}).MaskLogits(nil, box); err != nil || len(got) != 0 {
 		t.Errorf("a scene of nothing: %d log odds, %v", len(got), err)
+	}
+}
+
+// The shape of a thing is the pixels of its box where the mask head is for it.
+func TestShape(t *testing.T) {
+	const w, h = 64, 48
+	box := image.Rect(16, 8, 48, 40)
+	shape := func(m Model, plan Plan) ([]uint8, bool, error) {
+		e, err := New(Config{Superpixels: 100}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scene
+		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, plan); err != nil {
+			t.Fatal(err)
+		}
+		bits := bytes.Repeat([]byte{9}, w*h)
+		ok, err := s.Shape(bits, box)
+		return bits, ok, err
+	}
+	bits, ok, err := shape(halves{}, Plan{Whole: true})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for i, got := range bits {
+		want := uint8(9)
+		if at := image.Pt(i%w, i/w); at.In(box) {
+			want = 0
+			if at.X < 32 {
+				want = 1
+			}
+		}
+		if got != want {
+			t.Fatalf("pixel %d, %d: %d; want %d", i%w, i/w, got, want)
+		}
+	}
+	fault := errors.New("no")
+	for name, tt := range map[string]struct {
+		m    Model
+		plan Plan
+		err  error
+	}{
+		"no mask head":           {flatModel{}, Plan{Whole: true}, nil},
+		"a scene of nothing":     {halves{}, Plan{}, nil},
+		"a mask head that fails": {halves{err: fault}, Plan{Whole: true}, fault},
+	} {
+		if bits, ok, err := shape(tt.m, tt.plan); ok || !errors.Is(err, tt.err) || bits[w*10+20] != 9 {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
 	}
 }
 

@@ -3,12 +3,15 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"image"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/message"
@@ -163,6 +166,16 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 	return renamed, err
 }
 
+// beginPreview has one of maxPreviews until end is called. The error wraps api.ErrBusy.
+func (c *Camera) beginPreview() (end func(), err error) {
+	select {
+	case c.previews <- struct{}{}:
+		return func() { <-c.previews }, nil
+	default:
+		return nil, fmt.Errorf("pipeline: camera %s: %w: %d previews are being made", c.cfg.Name, api.ErrBusy, maxPreviews)
+	}
+}
+
 // Preview returns the masks that a would give on the kept frame it names, or on the
 // newest when it names none, and changes nothing. Only copying what it needs holds
 // up the frames; the work is done here. Errors wrap annotation.ErrInvalid (and
@@ -171,14 +184,13 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	if err := noPicture(a); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %s: %w: %w", c.cfg.Name, ErrAnnotate, err)
 	}
-	select {
-	case c.previews <- struct{}{}:
-		defer func() { <-c.previews }()
-	default:
-		return nil, fmt.Errorf("pipeline: camera %s: %w: %d previews are being made", c.cfg.Name, api.ErrBusy, maxPreviews)
+	end, err := c.beginPreview()
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	var p *tracker.Preview
-	err := c.atTurn(ctx, func(s *stages) (err error) {
+	err = c.atTurn(ctx, func(s *stages) (err error) {
 		if err := c.newest.table().Admit(a); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
@@ -197,9 +209,47 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 		return nil, fmt.Errorf("pipeline: camera %s: preview: %w", c.cfg.Name, err)
 	}
 	table, _ := c.newest.table().Apply(objects.Annotate{By: a}, objects.Observe{Result: res})
+	return c.previewed(res.Seq, res.Width, res.Height, message.Objects(res, table)), nil
+}
+
+// previewed is what is answered about a frame of that size.
+func (c *Camera) previewed(seq uint64, width, height int, objects []*segdv1.Object) *segdv1.MaskFrame {
 	return &segdv1.MaskFrame{
-		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq, Epoch: c.epoch.Load(),
-		Width: int32(res.Width), Height: int32(res.Height),
-		Objects: message.Objects(res, table),
-	}, nil
+		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: seq, Epoch: c.epoch.Load(),
+		Width: int32(width), Height: int32(height), Objects: objects,
+	}
+}
+
+// Things returns what the feature model finds in the kept frame with that number, of any class: the surest first, numbered from 1, with
+// their outlines, for a user to choose what to mark. They are no objects of the camera, and nothing is changed. It counts as a preview,
+// and its errors are as Preview's.
+func (c *Camera) Things(ctx context.Context, seq uint64) (*segdv1.MaskFrame, error) {
+	end, err := c.beginPreview()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	var picture tracker.Picture
+	err = c.atTurn(ctx, func(s *stages) (err error) {
+		if picture, err = s.step.Picture(seq); err != nil {
+			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer picture.Release()
+	scene := &features.Scene{Seq: seq}
+	defer scene.Release()
+	var things []*segdv1.Object
+	if err := guard.Call(func() (err error) {
+		if err = picture.Scene(scene, features.Plan{Whole: true, Large: image.Rect(0, 0, math.MaxInt, math.MaxInt)}); err == nil {
+			things, err = message.Things(scene)
+		}
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("pipeline: camera %s: things in frame %d: %w", c.cfg.Name, seq, err)
+	}
+	return c.previewed(seq, scene.Width, scene.Height, things), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"log/slog"
 	"slices"
 	"strings"
@@ -330,6 +331,67 @@ func TestPreview(t *testing.T) {
 			c.previews <- struct{}{}
 		}
 		if _, err := c.Preview(t.Context(), a); !errors.Is(err, api.ErrBusy) {
+			t.Errorf("one too many: %v", err)
+		}
+		for range maxPreviews {
+			<-c.previews
+		}
+	})
+}
+
+// findingExtractor finds things where large ones are looked for, too.
+type findingExtractor struct {
+	Extractor
+	found *[]features.Detection
+	fault *error
+}
+
+func (f findingExtractor) Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error {
+	err := f.Extractor.Extract(dst, bgr, width, height, plan)
+	if plan.Large.Empty() { // it looks for nothing
+		return err
+	}
+	dst.Found = append(dst.Found, *f.found...)
+	return errors.Join(err, *f.fault)
+}
+
+// What the network finds in a kept frame is listed, and nothing is marked. A model that finds nothing lists nothing.
+func TestThings(t *testing.T) {
+	var found []features.Detection
+	var fault error
+	live(t, func(b *bench) {
+		extractors := b.cfg.NewExtractor
+		b.cfg.NewExtractor = func() (Extractor, error) {
+			e, err := extractors()
+			return findingExtractor{e, &found, &fault}, err
+		}
+	}, func(t *testing.T, _ *bench, c *Camera) {
+		m, err := c.Things(t.Context(), 12)
+		if err != nil || m.Sequence != 12 || m.Width != testWidth || m.Height != testHeight || m.Objects == nil || len(m.Objects) != 0 {
+			t.Fatalf("nothing is found: %v, %v", m, err)
+		}
+		found = []features.Detection{{Box: image.Rect(2, 3, 12, 9), Class: "dog", Score: 0.5}}
+		m, err = c.Things(t.Context(), 12)
+		if err != nil || len(m.Objects) != 1 {
+			t.Fatalf("a dog is found: %v, %v", m, err)
+		}
+		if o := m.Objects[0]; o.Id != 1 || o.Class != "dog" || o.Box.X != 2 || o.Box.Height != 6 || o.Area != 60 || o.Score != 0.5 {
+			t.Errorf("a dog is %v", o)
+		}
+		if _, objects := c.Objects(); len(objects) != 1 {
+			t.Errorf("the objects are %v", objects)
+		}
+		if _, err := c.Things(t.Context(), 1000); !errors.Is(err, annotation.ErrFrame) {
+			t.Errorf("a frame to come: %v", err)
+		}
+		fault = errors.New("out of order")
+		if _, err := c.Things(t.Context(), 12); !errors.Is(err, fault) {
+			t.Errorf("the network fails: %v", err)
+		}
+		for range maxPreviews {
+			c.previews <- struct{}{}
+		}
+		if _, err := c.Things(t.Context(), 12); !errors.Is(err, api.ErrBusy) {
 			t.Errorf("one too many: %v", err)
 		}
 		for range maxPreviews {

@@ -36,6 +36,8 @@ type Stepper interface {
 	Snapshot() *tracker.Snapshot
 	Restore(*tracker.Snapshot) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
+	// Picture is that of an earlier frame, to be released.
+	Picture(seq uint64) (tracker.Picture, error)
 	Remove(id uint32) bool
 	Hold(seq uint64) error
 	LetGo(seq uint64)

@@ -90,6 +90,22 @@ const MaxHeld = history.MaxHeld
 // ErrHeld is wrapped by Hold's error when MaxHeld frames are held already.
 var ErrHeld = history.ErrHeld
 
+// Picture returns the picture of the kept frame with that sequence number, which the caller is to release. The error says which frames
+// there are; it wraps annotation.ErrFrame.
+func (t *Tracker) Picture(seq uint64) (Picture, error) {
+	newest, any := t.past.Newest()
+	if !any {
+		return nil, annotation.FrameFaultf("%d is not kept; none has come yet", seq)
+	}
+	at, err := t.past.Find(seq, newest)
+	if err != nil {
+		return nil, err
+	}
+	p := t.past.Picture(at)
+	p.Retain()
+	return p, nil
+}
+
 // Hold keeps the earlier frame with that sequence number, for a client that is
 // going to annotate it, until it is let go as many times, and along with it enough
 // of those after it to follow its objects to the present. Together they take at

@@ -88,6 +88,7 @@ func (s *Server) api() []route {
 			route{http.MethodPatch, cameraPath + "/objects/{id}", limit.CostWork, s.asking(renameObject)},
 			route{http.MethodDelete, cameraPath + "/objects/{id}", limit.CostWork, s.asking(clearObject)},
 			route{http.MethodPost, cameraPath + "/annotations", limit.CostLarge, s.asking(annotate)},
+			route{http.MethodPost, cameraPath + "/frames/{sequence}/things", limit.CostLarge, s.asking(findThings)},
 			route{http.MethodPut, cameraPath + "/zones", limit.CostWork, s.asking(setZones)},
 			route{http.MethodPut, holdPath, limit.CostWork, s.asking(holdFrame)},
 			route{http.MethodDelete, holdPath, limit.CostWork, s.asking(letGoFrame)},

@@ -47,6 +47,8 @@ type Camera interface {
 	Annotate(ctx context.Context, body []byte) (*segdv1.Annotated, error)
 	// Preview returns the masks that an annotation would give.
 	Preview(ctx context.Context, body []byte) (*segdv1.MaskFrame, error)
+	// Things returns what the feature model finds in a kept frame, of which nothing is an object yet, numbered from 1.
+	Things(ctx context.Context, seq uint64) (*segdv1.MaskFrame, error)
 	// Hold keeps a frame, for a client that is going to annotate it, until the time it
 	// returns; asked again by the same holder, for longer.
 	Hold(ctx context.Context, seq uint64, holder string) (time.Time, error)
@@ -242,6 +244,18 @@ func annotate(w http.ResponseWriter, r *http.Request, c Camera) error {
 		return nil
 	}
 	return reply(w, newAccepted(annotated), err)
+}
+
+// findThings lists what is found in a frame, for a user to choose what to mark.
+func findThings(w http.ResponseWriter, r *http.Request, c Camera) error {
+	seq, err := frameNumber(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	things, err := c.Things(ctx, seq)
+	return reply(w, newFrameInfo(things), err)
 }
 
 // badField is the refusal of a request for one field.

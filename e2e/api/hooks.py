@@ -26,7 +26,7 @@ LONGEST = 1000
 # A client may spend 100 points a second, up to 200 at once; a request costs 1, or what is
 # here. Each is sent when there is enough, so that none is answered 429.
 PER_SECOND = 90
-LARGE = ("annotate", "reloadConfig", "addCamera", "setCamera", "removeCamera", "tryCamera", "discoverCameras")
+LARGE = ("annotate", "findThings", "reloadConfig", "addCamera", "setCamera", "removeCamera", "tryCamera", "discoverCameras")
 WORK = (
     "removeObject",
     "removeObjects",

@@ -57,6 +57,8 @@ export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotat
 export const preview = (camera, annotation, signal) =>
   ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
 
+export const things = (camera, sequence, signal) => ask("POST", of(camera, `/frames/${sequence}/things`), undefined, { signal });
+
 export const fleet = () => ask("GET", "fleet");
 export const orderBox = (box, order) => ask("POST", `fleet/boxes/${encodeURIComponent(box)}/${order}`);
 export const moveCamera = (camera, box) => ask("POST", `fleet/cameras/${encodeURIComponent(camera)}/move`, { box });

@@ -25,8 +25,9 @@ class Painted {
 const painted = new Painted();
 
 // drawInk draws a sketch and the pen's draft. place is where the picture lies (see
-// view.js), ratio canvas pixels per CSS pixel, cross the keyboard's cross or null.
-export function drawInk(ctx, { sketch, draft, cross, tool, colours }, place, ratio) {
+// view.js), ratio canvas pixels per CSS pixel, cross the keyboard's cross or null, hovered the
+// thing that would become object target or null.
+export function drawInk(ctx, { sketch, draft, cross, tool, hovered, target, colours }, place, ratio) {
   const colour = (id) => colours.of(id);
   const px = ratio / place.scale; // a CSS pixel in pixels of the picture, down
   ctx.save();
@@ -38,6 +39,7 @@ export function drawInk(ctx, { sketch, draft, cross, tool, colours }, place, rat
     if (path) casing(ctx, path, colour(id), px);
   }
   for (const mark of sketch.counting()) drawMark(ctx, mark, px, colour);
+  if (hovered) casing(ctx, hovered.path, colour(target), px);
   if (draft) drawDraft(ctx, draft, px, colour);
   if (cross) drawCross(ctx, cross, tool === "background" || tool === "erase" ? light : "#7fe0ff", px);
   ctx.restore();

@@ -8,6 +8,7 @@ import { toPath } from "./outline.js";
 import { Pen } from "./pen.js";
 import { Pointer } from "./pointer.js";
 import { Sketch } from "./sketch.js";
+import { Things, toMark } from "./things.js";
 
 const renewEvery = 60000; // ms between words to segd that the frame is still wanted
 const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
@@ -33,6 +34,9 @@ export class Marking {
   #renew = 0;
   #soon = 0;
   #request = null;
+  #looking = null; // the request for what there is in the frame
+  #things = null; // its answer
+  #at = null; // where the pointer or the cross is, in pixels of the picture
   #drawn = 0;
 
   // changed() is called whenever the controls have to be brought up to date.
@@ -45,7 +49,11 @@ export class Marking {
       picture: () => (this.active ? this.#frame.mask : null),
       drawing: () => this.pen.drawing && this.pen.tool !== "polygon",
       down: (p, near) => !this.sending && this.pen.down(p, near),
-      move: (p, hovering) => this.pen.move(p, hovering),
+      move: (p, hovering) => {
+        this.#at = p;
+        this.pen.move(p, hovering);
+      },
+      leave: () => (this.#at = null),
       up: () => this.pen.up(),
       cancel: () => this.pen.cancel(),
       changed: () => this.#redraw(),
@@ -55,6 +63,17 @@ export class Marking {
   get camera() { return this.#feed?.camera; }
   get frame() { return this.#frame; }
   get colours() { return this.#feed.colours; }
+
+  // takes tells whether a click marks what it is on: nothing is said of the object yet.
+  get takes() {
+    return this.#things?.any && this.pen.tool === "object" && !this.sending && !this.known(this.target) && !this.sketch.marked().includes(this.target);
+  }
+
+  // hovered is the thing that a click would mark, or null.
+  get hovered() {
+    return this.takes && !this.pen.drawing && this.#at ? this.#things.at(this.#at, this.pointer.near()) : null;
+  }
+
   get thickest() { return Math.round(Math.max(this.sketch.width, this.sketch.height) * thick); }
 
   // start freezes the frame that is seen; id is the object to correct, 0 a new one.
@@ -75,6 +94,7 @@ export class Marking {
     this.#stage.freeze(this);
     this.#setPreview("none");
     this.#hold();
+    this.#look();
     this.#renew = setInterval(() => this.#hold(), renewEvery);
   }
 
@@ -171,7 +191,7 @@ export class Marking {
   }
 
   ink(ctx, place, ratio) {
-    drawInk(ctx, { sketch: this.sketch, draft: this.pen.draft, cross: this.pointer.cross, tool: this.pen.tool, colours: this.#feed.colours }, place, ratio);
+    drawInk(ctx, { sketch: this.sketch, draft: this.pen.draft, cross: this.pointer.cross, tool: this.pen.tool, hovered: this.hovered, target: this.target, colours: this.#feed.colours }, place, ratio);
   }
 
   // accept sends the annotation off and goes back to the live picture.
@@ -247,11 +267,20 @@ export class Marking {
   }
 
   #add(mark) {
-    this.sketch.add(mark);
-    this.#marksChanged();
+    const thing = this.#clicked(mark);
+    this.sketch.add(thing ? toMark(thing, mark.id) : mark);
+    this.#marksChanged(thing);
   }
 
-  #marksChanged() {
+  // #clicked returns the thing that a stroke marks, which is a click: it stays in its place; or null.
+  #clicked({ points: [p, ...way] }) {
+    const near = this.pointer.near();
+    if (!this.takes || way.some(([x, y]) => Math.hypot(x - p[0], y - p[1]) > near)) return null;
+    return this.#things.at(p, near);
+  }
+
+  // #marksChanged asks what the marks make. Of a thing that was just marked its outline is shown until then.
+  #marksChanged(thing = null) {
     this.asked = false;
     this.fault = null;
     clearTimeout(this.#soon);
@@ -261,8 +290,9 @@ export class Marking {
       this.#setPreview("none");
       return;
     }
-    this.#setPreview("pending", this.preview);
-    this.#soon = setTimeout(() => this.#ask(), previewAfter);
+    const shown = thing && { objects: [...(this.preview?.objects ?? []), { ...thing, id: this.target, label: this.nameOf(this.target) || `Object ${this.target}`, preview: true }] };
+    this.#setPreview("pending", shown ?? this.preview);
+    this.#soon = setTimeout(() => this.#ask(), thing ? 0 : previewAfter);
   }
 
   async #ask() {
@@ -282,6 +312,20 @@ export class Marking {
       }
       this.fault = problem;
       this.#setPreview("failed");
+    }
+  }
+
+  // #look asks what there is in the frame. Without an answer everything can still be drawn.
+  async #look() {
+    const request = new AbortController();
+    this.#looking = request;
+    try {
+      const things = new Things(await api.things(this.camera, this.sketch.sequence, request.signal));
+      if (this.#looking !== request) return;
+      this.#things = things;
+      this.#redraw();
+    } catch (problem) {
+      if (this.#looking === request && problem.busy) setTimeout(() => this.#looking === request && this.#look(), busyAfter);
     }
   }
 
@@ -323,6 +367,8 @@ export class Marking {
     clearTimeout(this.#soon);
     this.#request?.abort();
     this.#request = null;
+    this.#looking?.abort();
+    this.#looking = this.#things = this.#at = null;
     this.pen.cancel();
     this.pointer.forget();
     this.active = false;

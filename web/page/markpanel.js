@@ -127,7 +127,8 @@ function words(m) {
     case "ready":
       return found(m);
   }
-  return hints[m.pen.tool];
+  if (m.hovered) return `Click to mark this ${m.hovered.kind}.`;
+  return m.takes ? "Click or tap an object, or draw a few strokes on it." : hints[m.pen.tool];
 }
 
 function found(m) {

@@ -16,7 +16,7 @@ export class Pointer {
   #keyDown = false;
 
   // to has: picture() (its size, or null when nothing may be drawn), down(p, near),
-  // move(p, hovering), up(), cancel(), changed().
+  // move(p, hovering), up(), cancel(), changed(), and may have leave().
   constructor(canvas, view, to) {
     this.#canvas = canvas;
     this.#view = view;
@@ -25,6 +25,10 @@ export class Pointer {
     on("pointerdown", (e) => this.#down(e));
     on("pointermove", (e) => this.#move(e));
     on("pointerup", (e) => this.#up(e));
+    on("pointerleave", () => {
+      to.leave?.();
+      to.changed();
+    });
     on("pointercancel", (e) => this.#lost(e));
     on("wheel", (e) => this.#wheel(e));
     on("keydown", (e) => this.#key(e));
@@ -57,7 +61,7 @@ export class Pointer {
       this.#drawing = null;
     } else if (event.button === 0) {
       this.#drawing = event.pointerId;
-      this.#to.down(this.#inPicture(event), this.#near());
+      this.#to.down(this.#inPicture(event), this.near());
     }
     this.#to.changed();
   }
@@ -127,7 +131,7 @@ export class Pointer {
     } else if (this.#keyDown) {
       this.#lift();
     } else if (!event.repeat) {
-      this.#to.down(this.cross, this.#near());
+      this.#to.down(this.cross, this.near());
       this.#keyDown = this.#to.drawing(); // a polygon's corner needs no second press
     }
     this.#to.changed();
@@ -148,7 +152,8 @@ export class Pointer {
     return this.#canvas.width / Math.max(1, this.#canvas.clientWidth);
   }
 
-  #near() {
+  // near is how many pixels of the picture count as the same place.
+  near() {
     return (sameplace * this.#ratio()) / this.#view.place(this.#canvas, this.#to.picture()).scale;
   }
 

@@ -52,10 +52,20 @@ func (v verbs) Preview(ctx context.Context, body []byte) (*segdv1.MaskFrame, err
 
 func (v verbs) Hold(ctx context.Context, seq uint64, holder string) (time.Time, error) {
 	until, err := v.Camera.Hold(ctx, seq, holder)
-	if errors.Is(err, annotation.ErrFrame) { // the frame is what the request is about
-		err = &api.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
+	return until, noFrame(err)
+}
+
+func (v verbs) Things(ctx context.Context, seq uint64) (*segdv1.MaskFrame, error) {
+	things, err := v.Camera.Things(ctx, seq)
+	return things, noFrame(err)
+}
+
+// noFrame is err of a request about a frame, which refuses one that is not kept by 404.
+func noFrame(err error) error {
+	if errors.Is(err, annotation.ErrFrame) {
+		return &api.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
 	}
-	return until, err
+	return err
 }
 
 // Refuse gives an error of a camera the status it answers with. One that has none is a fault of segd's own and stays
