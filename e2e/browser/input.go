@@ -14,6 +14,11 @@ type Point struct{ X, Y float64 }
 // Click presses the mouse's button at a place and lets it go.
 func (p *Page) Click(ctx context.Context, at Point) error { return p.Drag(ctx, at) }
 
+// Hover moves the mouse to a place.
+func (p *Page) Hover(ctx context.Context, at Point) error {
+	return p.do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
+}
+
 // Drag presses the mouse's button at the first point, moves through the others and
 // lets it go.
 func (p *Page) Drag(ctx context.Context, way ...Point) error {

@@ -62,6 +62,7 @@ func TestPage(t *testing.T) {
 		{"a phone in portrait: two fingers zoom, and an outline is where it was drawn", w.fingers},
 		{"a phone in portrait: a line is drawn with a finger, and turned round", w.lineOnPhone},
 		{"a phone in portrait: the walker is marked with a finger, and followed", w.onPhone},
+		{"the walker is marked by a click, and followed; on a phone by a tap", w.clicked},
 		{"strokes on a walking person are previewed, and thrown away", w.looks},
 		{"the page in the dark", w.dark},
 		{"the console has no complaints", w.console},
@@ -130,7 +131,7 @@ func (w *world) console(context.Context) error {
 	// being made as may be, as of two tabs. The page asks again then.
 	refused := func(fault string) bool {
 		return strings.Contains(fault, "400 (Bad Request)") && strings.Contains(fault, "/cameras/demo/zones") ||
-			strings.Contains(fault, "409 (Conflict)") && strings.Contains(fault, "/cameras/demo/annotations?preview=true")
+			strings.Contains(fault, "409 (Conflict)") && (strings.Contains(fault, "/cameras/demo/annotations?preview=true") || strings.Contains(fault, "/things"))
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), refused); len(faults) > 0 {
 		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
