@@ -14,13 +14,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// clicked marks the walker by one click on her, and on a phone by a tap, of which only the preview is looked at.
+// clicked marks the walker by one click on her.
 func (w *world) clicked(ctx context.Context) error {
 	h := w.desk
-	phone, err := w.withPhone(ctx)
-	if err != nil {
-		return err
-	}
 	if err := w.alone(ctx); err != nil {
 		return err
 	}
@@ -28,36 +24,14 @@ func (w *world) clicked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, onPhone, err := phone.freeze(ctx, firstMark, lastMark+10, func() error { return phone.press(ctx, "#mark") })
-	if err != nil {
-		return err
-	}
-	at := func(clip int) image.Point {
-		body, _ := strokes(w.walker[clip])
-		return body[len(body)/2]
-	}
 	if err := h.offered(ctx); err != nil {
 		return err
 	}
-	if err := h.chooseByKeys(ctx, at(clip)); err != nil {
-		return err
-	}
-	if err := h.hover(ctx, at(clip)); err != nil {
-		return err
-	}
-	if err := h.outlines(ctx, "person"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-hover"); err != nil {
-		return err
-	}
-	if err := h.click(ctx, at(clip)); err != nil {
+	body, _ := strokes(w.walker[clip])
+	if err := h.click(ctx, body[len(body)/2]); err != nil {
 		return err
 	}
 	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-clicked"); err != nil {
 		return err
 	}
 	if err := h.name(ctx, "clicked"); err != nil {
@@ -72,25 +46,59 @@ func (w *world) clicked(ctx context.Context) error {
 		return err
 	}
 	w.note("clicked on frame %d, followed from frame %d on", seq, m.GetSequence())
-	if err := phone.offered(ctx); err != nil {
-		return err
-	}
-	if err := phone.click(ctx, at(onPhone)); err != nil {
-		return err
-	}
-	if err := phone.previewed(ctx); err != nil {
-		return err
-	}
-	if err := phone.picture(ctx, "8-phone-tapped"); err != nil {
-		return err
-	}
-	if text := phone.text(ctx, "#mark-status"); !strings.HasPrefix(text, "Preview.") {
-		return fmt.Errorf("after a tap the page says %q", text)
-	}
-	if err := phone.leave(ctx); err != nil {
-		return err
-	}
 	return w.followed(ctx, "clicked", m.GetSequence())
+}
+
+// chosen chooses the parked car by keys and with the mouse, and on a phone by a tap, and throws that away.
+func (w *world) chosen(ctx context.Context) error {
+	phone, err := w.withPhone(ctx)
+	if err != nil {
+		return err
+	}
+	at := car.Min.Add(car.Max).Div(2)
+	for _, by := range []struct {
+		h      *hand
+		name   string
+		choose func() error
+	}{
+		{w.desk, "keys", func() error { return w.desk.chooseByKeys(ctx, at) }},
+		{w.desk, "mouse", func() error {
+			if err := w.desk.hover(ctx, at); err != nil {
+				return err
+			}
+			if err := w.desk.outlines(ctx); err != nil {
+				return err
+			}
+			if err := w.desk.picture(ctx, "8-hover"); err != nil {
+				return err
+			}
+			return w.desk.click(ctx, at)
+		}},
+		{phone, "tap", func() error { return phone.click(ctx, at) }},
+	} {
+		if err := by.h.begin(ctx); err != nil {
+			return err
+		}
+		if err := by.h.offered(ctx); err != nil {
+			return err
+		}
+		if err := by.choose(); err != nil {
+			return err
+		}
+		if err := by.h.previewed(ctx); err != nil {
+			return err
+		}
+		if err := by.h.picture(ctx, "8-chosen-by-"+by.name); err != nil {
+			return err
+		}
+		if text := by.h.text(ctx, "#mark-status"); !strings.HasPrefix(text, "Preview.") {
+			return fmt.Errorf("chosen by %s: the page says %q", by.name, text)
+		}
+		if err := by.h.leave(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // offered waits until things can be marked by a click.
@@ -99,13 +107,13 @@ func (h *hand) offered(ctx context.Context) error {
 	return err
 }
 
-// outlines waits until a click would mark a thing of a class.
-func (h *hand) outlines(ctx context.Context, class string) error {
-	_, err := h.until(ctx, "the outline of a "+class, func(said) bool { return h.text(ctx, "#mark-status") == "Click to mark this "+class+"." })
+// outlines waits until a click would mark a thing.
+func (h *hand) outlines(ctx context.Context) error {
+	_, err := h.until(ctx, "an outline", func(said) bool { return strings.HasPrefix(h.text(ctx, "#mark-status"), "Click to mark this ") })
 	return err
 }
 
-// chooseByKeys moves the cross to a point of a person, marks her, and undoes that.
+// chooseByKeys moves the cross to a point of the picture and marks what is there.
 func (h *hand) chooseByKeys(ctx context.Context, p image.Point) error {
 	box, err := h.Find(ctx, "#canvas")
 	if err != nil {
@@ -119,20 +127,10 @@ func (h *hand) chooseByKeys(ctx context.Context, p image.Point) error {
 	if err := h.Press(ctx, keys); err != nil {
 		return err
 	}
-	if err := h.outlines(ctx, "person"); err != nil {
+	if err := h.outlines(ctx); err != nil {
 		return err
 	}
-	if err := h.Press(ctx, "  "); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, "z"); err != nil {
-		return err
-	}
-	_, err = h.until(ctx, "no preview", func(s said) bool { return s.Preview == "none" })
-	return err
+	return h.Press(ctx, "  ")
 }
 
 // hover moves the mouse to a point of the picture.

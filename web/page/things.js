@@ -10,9 +10,8 @@ export class Things {
 
   // answer is that to api.things.
   constructor(answer) {
-    const loops = toObjects(answer);
-    this.#list = answer.objects.map((o, i) => ({
-      kind: o.class, area: o.area, box: o.box, loops: loops[i].loops, path: toPath(loops[i].loops),
+    this.#list = toObjects(answer).map(({ kind, area, counts, loops }, i) => ({
+      kind, area, counts, loops, box: answer.objects[i].box, path: toPath(loops),
     })).sort((a, b) => a.area - b.area);
   }
 
