@@ -125,9 +125,16 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	if c.known = cp.Tracker; stale {
 		c.known = nil
 	}
-	// Without classes nothing would end what was marked automatically; of before there were tracks it is found anew.
+	// Of before there were tracks, what was marked automatically is found anew.
 	if stale || cp.Tracks == nil || !c.detects() {
 		m.ForgetAutomatic(table)
+	}
+	if !c.detects() { // nothing would end it
+		for _, o := range table.All() {
+			if o.Automatic() {
+				table, _ = table.Apply(objects.Remove{ID: o.ID})
+			}
+		}
 	}
 	// What no picture shows, and no track, cannot be found.
 	table, _ = table.Apply(objects.Recall{Known: m.Objects()})
