@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// So many objects are looked at, and so long the demo is waited for: a showing of the clip begins some sixty.
-	firstMasks, firstMasksIn = 100, 5 * time.Minute
+	// So many objects are looked at, and so long the demo is waited for: a showing of the clip begins some twenty.
+	firstMasks, firstMasksIn = 100, 8 * time.Minute
 	// slabPart of the mask's height is straight in a slab: where it ends at a box or a window, not at the thing.
 	slabPart = 0.5
 	// mostSlabs of a hundred are by chance.
