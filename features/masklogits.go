@@ -54,9 +54,22 @@ func (s *Scene) Shows(box image.Rectangle) (most float64) {
 	return most
 }
 
-// Part returns the share of the thing in the first of two boxes that is of the thing in the second, too, as a mask head sees them. It
-// is 0 if the scene was made without a Masker or does not show both, and if the mask head fails, as MaskLogits will say.
-func (s *Scene) Part(first, second image.Rectangle) float64 {
+// A thing may be a part of another one if so much of its box lies in the other's, and is if so much of what a mask head sees of it is of
+// the other thing, too.
+const (
+	partInside = 0.7
+	partShare  = 0.5
+)
+
+// Part tells whether the thing in the first of two boxes is a part of the thing in the second, as its upper body is of a person. It is
+// not known, false, if the scene was made without a Masker or does not show both, and if the mask head fails, as MaskLogits will say.
+func (s *Scene) Part(first, second image.Rectangle) bool {
+	in := first.Intersect(second)
+	return float64(in.Dx()*in.Dy()) > partInside*float64(first.Dx()*first.Dy()) && s.shared(first, second) > partShare
+}
+
+// shared is the share of the thing in the first of two boxes that is of the thing in the second, too; 0 if that is not known.
+func (s *Scene) shared(first, second image.Rectangle) float64 {
 	a, b := s.grid(first), s.grid(second)
 	defer a.release()
 	defer b.release()

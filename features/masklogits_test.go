@@ -158,13 +158,21 @@ func TestPart(t *testing.T) {
 		first: 1, first.Add(image.Pt(4, 0)): 0.5, first.Add(image.Pt(8, 0)): 0, image.Rect(0, 0, 48, 40): 1, image.Rect(16, 16, 64, 24): 0.5,
 		image.Rect(-20, -20, -10, -10): 0,
 	} {
-		if got := s.Part(first, second); got != want {
+		if got := s.shared(first, second); got != want {
 			t.Errorf("of %v in %v: %g; want %g", first, second, got, want)
 		}
 	}
+	for second, want := range map[image.Rectangle]bool{
+		first: true, image.Rect(0, 0, 48, 40): true, image.Rect(16, 16, 64, 24): false, // half of it lies in it
+		first.Add(image.Pt(4, 0)): false, first.Add(image.Pt(1, 0)): true,
+	} {
+		if got := s.Part(first, second); got != want {
+			t.Errorf("%v is a part of %v: %t; want %t", first, second, got, want)
+		}
+	}
 	for name, m := range map[string]Model{"no mask head": flatModel{}, "a mask head that fails": halves{err: errors.New("no")}} {
-		if got := scene(m).Part(first, first); got != 0 {
-			t.Errorf("%s: %g; want 0", name, got)
+		if scene(m).Part(first, first) {
+			t.Errorf("%s: it is a part of itself; want that this is not known", name)
 		}
 	}
 }

@@ -189,15 +189,10 @@ func (w *world) correct(ctx context.Context) error {
 	if err := h.picture(ctx, "3-erasing"); err != nil {
 		return err
 	}
-	whole, err := w.there(ctx, "person")
-	if err != nil {
-		return err
-	}
 	if _, err := h.accept(ctx); err != nil {
 		return err
 	}
-	before := float64(object(whole, "person").GetArea())
-	half, err := w.walkerIs(ctx, "half a person", func(area float64) bool { return area < 0.75*before })
+	half, err := w.walkerIs(ctx, "half a person", func(high float64) bool { return high < 0.75 })
 	if err != nil {
 		return err
 	}
@@ -205,8 +200,7 @@ func (w *world) correct(ctx context.Context) error {
 	if err := h.undo(ctx, "is marked"); err != nil {
 		return err
 	}
-	after := float64(object(half, "person").GetArea())
-	again, err := w.walkerIs(ctx, "the whole person", func(area float64) bool { return 0.75*area > after })
+	again, err := w.walkerIs(ctx, "the whole person", func(high float64) bool { return high > 0.85 })
 	if err != nil {
 		return err
 	}
@@ -214,10 +208,10 @@ func (w *world) correct(ctx context.Context) error {
 	return nil
 }
 
-// walkerIs waits for a mask of the person with an area as is wanted.
-func (w *world) walkerIs(ctx context.Context, what string, want func(area float64) bool) (*segdv1.MaskFrame, error) {
+// walkerIs waits for a mask of the walker whose height is as is wanted, as a share of the reference's in that frame: she gets smaller.
+func (w *world) walkerIs(ctx context.Context, what string, want func(high float64) bool) (*segdv1.MaskFrame, error) {
 	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool {
-		o := object(m, "person")
-		return o != nil && o.GetArea() > 0 && want(float64(o.GetArea()))
+		o, walker := object(m, "person"), w.walker[clipAt(m)]
+		return o != nil && o.GetArea() > 0 && !walker.Box().Empty() && want(float64(o.GetBox().GetHeight())/float64(walker.Box().Dy()))
 	})
 }

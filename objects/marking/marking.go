@@ -99,8 +99,8 @@ type Frame struct {
 	Found         []features.Detection
 	Looked        []image.Rectangle   // where it looked
 	Thumbnail     *features.Thumbnail // of the picture
-	// Part is the share of the thing in the first of two boxes that is of the thing in the second, too; nil: not known.
-	Part func(first, second image.Rectangle) float64
+	// Part tells whether the thing in the first of two boxes is a part of the thing in the second; nil: never.
+	Part func(first, second image.Rectangle) bool
 	// Shows is the share of a box of which it is seen what each pixel is of; nil: all.
 	Shows func(box image.Rectangle) float64
 	// Marked is whether people mark something in the frame: nothing begins by itself then.
@@ -113,9 +113,6 @@ func (f *Frame) sees(box image.Rectangle) bool {
 	middle.X, middle.Y = min(max(middle.X, 0), f.Width-1), min(max(middle.Y, 0), f.Height-1)
 	return slices.ContainsFunc(f.Looked, func(r image.Rectangle) bool { return middle.In(r) })
 }
-
-// partShare is how much of what is seen in a box is of the thing in another, too, if it is a part of that thing.
-const partShare = 0.5
 
 // A Decision is what a frame leads to.
 type Decision struct {
@@ -268,7 +265,7 @@ func (m *Marker) box(t *track.Track) image.Rectangle {
 func (m *Marker) frame(f *Frame, shift [2]float64) *track.Frame {
 	out := &track.Frame{Time: f.Time, Shift: shift, Width: float64(f.Width), Height: float64(f.Height)}
 	if f.Part != nil {
-		out.Part = func(first, second int) bool { return f.Part(m.found[first].Box, m.found[second].Box) > partShare }
+		out.Part = func(first, second int) bool { return f.Part(m.found[first].Box, m.found[second].Box) }
 	}
 	for _, r := range f.Looked {
 		out.Looked = append(out.Looked, boxOf(r))

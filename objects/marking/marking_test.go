@@ -33,7 +33,7 @@ type scene struct {
 	rested   []uint32         // likewise
 	decision Decision
 	picture  features.Thumbnail // of the last frame
-	part     float64            // of every thing in every other
+	part     bool               // whether each thing is a part of each other
 	hides    image.Rectangle    // what is in it is not shown
 }
 
@@ -79,7 +79,7 @@ func (s *scene) frame(found ...features.Detection) {
 	d := s.m.Decide(s.table, &Frame{
 		Time: s.now(), Width: width, Height: height,
 		Found: found, Looked: everywhere, Thumbnail: &s.picture, Marked: s.marked,
-		Part: func(first, second image.Rectangle) float64 { return s.part },
+		Part: func(first, second image.Rectangle) bool { return s.part },
 		Shows: func(b image.Rectangle) float64 {
 			in := b.Intersect(s.hides)
 			return 1 - float64(in.Dx()*in.Dy())/float64(b.Dx()*b.Dy())
@@ -200,16 +200,16 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// Of the upper half of a person an object begins if it is mostly not the person.
+// Of the upper half of a person an object begins if it is not a part of the person.
 func TestBeginsNotOfAPart(t *testing.T) {
-	for part, want := range map[float64]int{partShare: 2, partShare + 0.01: 1} {
+	for part, want := range map[bool]int{false: 2, true: 1} {
 		s := begin(t, Config{})
 		s.part = part
 		for range 10 {
 			s.frame(person(box(100)), person(image.Rect(100, 100, 130, 130)))
 		}
 		if n := s.table.Automatic(); n != want {
-			t.Errorf("%g of it: %d objects; want %d", part, n, want)
+			t.Errorf("a part: %t: %d objects; want %d", part, n, want)
 		}
 	}
 }

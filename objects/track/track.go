@@ -26,8 +26,7 @@ type Frame struct {
 	Width, Height float64
 	// Found is what the detector sees, in any order.
 	Found []Detection
-	// Part tells whether the first of two things in Found, whose box lies mostly in the second's, is a part of it by what is seen of
-	// both; nil: never.
+	// Part tells whether the first of two things in Found is a part of the second; nil: never.
 	Part func(first, second int) bool
 	// Looked are the parts of the picture that the detector saw, all of it if there are none: what is
 	// elsewhere is not missed. To say that it saw nothing, give one empty box.

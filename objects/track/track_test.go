@@ -302,7 +302,6 @@ func TestPartOfATrack(t *testing.T) {
 		"a part":     {func(first, second int) bool { return first == 1 && second == 0 }, half, 1},
 		"another":    {func(int, int) bool { return false }, half, 2},
 		"not known":  {nil, half, 2},
-		"beside it":  {func(int, int) bool { return true }, half.plus([2]float64{15, 0}), 2},
 		"the larger": {func(first, second int) bool { return first == 0 && second == 1 }, Box{180, 200, 280, 500}, 1},
 	} {
 		k := tracker(t, Config{})

@@ -41,9 +41,6 @@ const (
 	// markedShare is how much of a box that people marked a detection is as large as, or it is of a part of the thing.
 	markedShare = .75
 
-	// partShare is how much of a box lies in another's if it may be of a part of the thing.
-	partShare = .7
-
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
 
@@ -446,15 +443,8 @@ func (t *Tracker) same(f *Frame, d *found) bool {
 	if f.Part == nil {
 		return false
 	}
-	in := func(a, b *found) bool {
-		return a.Box.intersect(b.Box).area() > partShare*a.Box.area() && f.Part(a.index, b.index)
-	}
 	return slices.ContainsFunc(t.tracks, func(k *track) bool {
-		if k.detected < 0 || k.group != d.group {
-			return false
-		}
-		at := slices.IndexFunc(t.found, func(o found) bool { return o.index == k.detected })
-		return at >= 0 && (in(d, &t.found[at]) || in(&t.found[at], d))
+		return k.detected >= 0 && k.group == d.group && (f.Part(d.index, k.detected) || f.Part(k.detected, d.index))
 	})
 }
 

@@ -2,6 +2,7 @@ package message
 
 import (
 	"image"
+	"slices"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -13,10 +14,6 @@ const (
 	maxThings = 32
 	// leastThing is the score from which on they are: a user sees which are right.
 	leastThing = 0.2
-	// insideThing is how much of a thing's box lies in another's, and partThing how much of what the mask head sees in it is of the other
-	// thing, too, if it is a part of that.
-	insideThing = 0.7
-	partThing   = 0.5
 )
 
 // Things are those that a scene's model finds, without parts of others of their class, the best scores first, numbered from 1. The
@@ -55,14 +52,7 @@ func Things(s *features.Scene) ([]*segdv1.Object, error) {
 
 // partOfAny tells whether d is a part of one of some things.
 func partOfAny(s *features.Scene, d features.Detection, things []features.Detection) bool {
-	for _, t := range things {
-		both := d.Box.Intersect(t.Box)
-		inside := float64(both.Dx()*both.Dy()) > insideThing*float64(d.Box.Dx()*d.Box.Dy())
-		if d.Class == t.Class && inside && s.Part(d.Box, t.Box) > partThing {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(things, func(t features.Detection) bool { return d.Class == t.Class && s.Part(d.Box, t.Box) })
 }
 
 func fill(bits []uint8, width int, box image.Rectangle, value uint8) {
