@@ -38,12 +38,13 @@ func (m *knowing) MaskLogits(g *features.Grid, _ []features.Map, _ *features.Map
 // blind is a model of the same features that cannot tell.
 type blind struct{ features.Model }
 
-// Of two things in the box of a track the mask head says which one is the object, in every frame. The box that it is marked by is
-// taken for tight: what does not reach over it is not believed.
+// Of two things in the box of a track the mask head says which one is the object, in every frame, that in which it is marked included:
+// it is believed though the object spans less than half of the box.
 func TestMaskHeadTells(t *testing.T) {
 	balls := []disc{{60, 60, 16, red}, {95, 60, 16, [3]byte{60, 180, 60}}}
 	box := balls[0].box().Union(balls[1].box())
-	follow := func(m features.Model, know *knowing) (got float64) {
+	follow := func(m features.Model, know *knowing) (least, last float64) {
+		least = 1
 		ex, err := features.New(features.Config{Superpixels: 600}, m)
 		if err != nil {
 			t.Fatal(err)
@@ -67,19 +68,20 @@ func TestMaskHeadTells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = iou(res.Objects[0].Mask, truth[0])
+			last = iou(res.Objects[0].Mask, truth[0])
+			least = min(least, last)
 			if _, tells := m.(features.Masker); tells == (know.boxes == asked) {
 				t.Errorf("frame %d: asked for %d boxes; the model tells: %t", i, know.boxes-asked, tells)
 			}
 		}
-		return got
+		return least, last
 	}
 	know := &knowing{}
-	if got := follow(know, know); got < 0.9 {
-		t.Errorf("IoU %.2f; want .9", got)
+	if least, _ := follow(know, know); least < 0.9 {
+		t.Errorf("IoU %.2f in one frame; want .9 in all", least)
 	}
-	if got := follow(blind{know}, know); got > 0.7 {
-		t.Errorf("without a mask head IoU %.2f: the test says nothing", got)
+	if _, last := follow(blind{know}, know); last > 0.7 {
+		t.Errorf("without a mask head IoU %.2f: the test says nothing", last)
 	}
 }
 
