@@ -26,10 +26,11 @@ type Detection struct {
 
 // IoU is the intersection of two boxes, which are not empty, over their union.
 func IoU(a, b image.Rectangle) float64 {
-	area := func(r image.Rectangle) int { return r.Dx() * r.Dy() }
 	both := area(a.Intersect(b))
 	return float64(both) / float64(area(a)+area(b)-both)
 }
+
+func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
 // SameThing is the intersection over union beyond which two boxes of a group that a Model finds are of one
 // thing, as NanoDet's configurations have it.

@@ -134,6 +134,9 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	return e, nil
 }
 
+// Everywhere is all of a picture of any size.
+var Everywhere = image.Rect(0, 0, math.MaxInt, math.MaxInt)
+
 // A Plan says what of an image a scene is to show, and how fine. Of the zero Plan that is
 // nothing but a thumbnail.
 type Plan struct {

@@ -48,8 +48,7 @@ func (s *Scene) MaskLogits(dst []float32, box [4]float64) ([]float32, error) {
 func (s *Scene) Shows(box image.Rectangle) (most float64) {
 	box = box.Intersect(image.Rect(0, 0, s.Width, s.Height))
 	for k := range s.Patches {
-		in := box.Intersect(s.Patches[k].Rectangle)
-		most = max(most, float64(in.Dx()*in.Dy())/float64(max(1, box.Dx()*box.Dy())))
+		most = max(most, float64(area(box.Intersect(s.Patches[k].Rectangle)))/float64(max(1, area(box))))
 	}
 	return most
 }
@@ -64,16 +63,16 @@ const (
 // Part tells whether the thing in the first of two boxes is a part of the thing in the second, as its upper body is of a person. It is
 // not known, false, if the scene was made without a Masker or does not show both, and if the mask head fails, as MaskLogits will say.
 func (s *Scene) Part(first, second image.Rectangle) bool {
-	in := first.Intersect(second)
-	return float64(in.Dx()*in.Dy()) > partInside*float64(first.Dx()*first.Dy()) && s.shared(first, second) > partShare
+	return float64(area(first.Intersect(second))) > partInside*float64(area(first)) && s.shared(first, second) > partShare
 }
 
 // shared is the share of the thing in the first of two boxes that is of the thing in the second, too; 0 if that is not known.
 func (s *Scene) shared(first, second image.Rectangle) float64 {
-	a, b := s.grid(first), s.grid(second)
+	a, errA := s.newGrid(corners(first))
 	defer a.release()
+	b, errB := s.newGrid(corners(second))
 	defer b.release()
-	if a == nil || b == nil {
+	if errA != nil || errB != nil || a == nil || b == nil {
 		return 0
 	}
 	all, both := 0, 0
@@ -96,7 +95,7 @@ func (s *Scene) shared(first, second image.Rectangle) float64 {
 // the rest of the box, which is inside the image, to 0. It returns false and leaves bits alone if the scene was made without a
 // Masker, or shows nothing of the box.
 func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
-	g, err := s.newGrid([4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)})
+	g, err := s.newGrid(corners(box))
 	if g == nil {
 		return false, err
 	}
@@ -116,13 +115,9 @@ func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
 	return true, nil
 }
 
-// grid is what the mask head makes of a box, to be released; nil: nothing.
-func (s *Scene) grid(box image.Rectangle) *Grid {
-	g, err := s.newGrid([4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)})
-	if err != nil {
-		return nil
-	}
-	return g
+// corners are a box as x0, y0, x1 and y1.
+func corners(box image.Rectangle) [4]float64 {
+	return [4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}
 }
 
 // newGrid is what the mask head makes of a box, to be released; nil: there is no mask head, or nothing of the box is shown.

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"image"
-	"math"
 	"slices"
 	"time"
 
@@ -244,7 +242,7 @@ func (c *Camera) Things(ctx context.Context, seq uint64) (*segdv1.MaskFrame, err
 	defer scene.Release()
 	var things []*segdv1.Object
 	if err := guard.Call(func() (err error) {
-		if err = picture.Scene(scene, features.Plan{Whole: true, Large: image.Rect(0, 0, math.MaxInt, math.MaxInt)}); err == nil {
+		if err = picture.Scene(scene, features.Plan{Whole: true, Large: features.Everywhere}); err == nil {
 			things, err = message.Things(scene)
 		}
 		return err

@@ -121,7 +121,7 @@ type Looks struct {
 // Plan is plan, which it leaves alone, and the look that is due in the frame, or was left to it.
 func (l *Looks) Plan(plan features.Plan, due bool) features.Plan {
 	if l.large {
-		plan.Large = image.Rect(0, 0, math.MaxInt, math.MaxInt)
+		plan.Large = features.Everywhere
 	}
 	if due {
 		plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)

@@ -362,14 +362,19 @@ func (w *world) slow(ctx context.Context) error {
 	if err := h.outlined(ctx, "late", image.Rect(150, 480, 250, 540)); err != nil { // the vest on the grass
 		return err
 	}
-	from := w.log.count()
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
-	m, err := w.log.until(ctx, from, "late", func(m *segdv1.MaskFrame) bool { return object(m, "late").GetArea() > 0 })
+	m, err := w.accepted(ctx, h, "late")
 	if err != nil {
 		return err
 	}
 	w.note("frozen on frame %d, accepted when %d was the newest", seq, m.GetSequence())
 	return nil
+}
+
+// accepted presses Accept and waits for the object's first mask.
+func (w *world) accepted(ctx context.Context, h *hand, label string) (*segdv1.MaskFrame, error) {
+	from := w.log.count()
+	if _, err := h.accept(ctx); err != nil {
+		return nil, err
+	}
+	return w.log.until(ctx, from, label, func(m *segdv1.MaskFrame) bool { return object(m, label).GetArea() > 0 })
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/segd/segd/bus/segdv1"
 )
 
 // clicked marks the walker by one click on her.
@@ -37,11 +35,7 @@ func (w *world) clicked(ctx context.Context) error {
 	if err := h.name(ctx, "clicked"); err != nil {
 		return err
 	}
-	from := w.log.count()
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
-	m, err := w.log.until(ctx, from, "clicked", func(m *segdv1.MaskFrame) bool { return object(m, "clicked").GetArea() > 0 })
+	m, err := w.accepted(ctx, h, "clicked")
 	if err != nil {
 		return err
 	}
