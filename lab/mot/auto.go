@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"slices"
 	"time"
 
 	"github.com/segd/segd/lab/internal/offline"
@@ -36,7 +37,7 @@ type AutomaticReport struct {
 	Lines        []Crossings `json:"lines,omitempty"`
 
 	Boxes    []Found `json:"-"` // those that count, frame by frame
-	Detected []Found `json:"-"` // what the detector found, with id −1
+	Detected []Found `json:"-"` // what the detector found of the classes that are wanted, with id −1
 }
 
 // RunAutomatic follows what a detector finds in every so many-th frame. Opt's Follow and Mark are not
@@ -48,7 +49,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if auto.Every < 1 {
 		return nil, fmt.Errorf("mot: a look every %d frames; want 1 or more", auto.Every)
 	}
-	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
+	r := &automaticRun{opt: &opt, every: auto.Every, classes: auto.Marking.Classes, report: &AutomaticReport{}}
 	var err error
 	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
 		return nil, err
@@ -77,6 +78,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 type automaticRun struct {
 	opt     *Options
 	every   int
+	classes []string
 	camera  *offline.Camera
 	took    time.Duration
 	report  *AutomaticReport
@@ -98,7 +100,9 @@ func (r *automaticRun) show(ctx context.Context, frame int, p *Picture) error {
 	r.took += time.Since(start)
 	r.crossings.observe(frame, p.Time, res.Result)
 	for _, f := range res.Found {
-		r.report.Detected = append(r.report.Detected, Found{frame, -1, boxOf(f.Box), f.Score})
+		if slices.Contains(r.classes, f.Class) {
+			r.report.Detected = append(r.report.Detected, Found{frame, -1, boxOf(f.Box), f.Score})
+		}
 	}
 	for k := range res.Objects {
 		o := &res.Objects[k]

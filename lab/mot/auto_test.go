@@ -18,13 +18,14 @@ import (
 type streetDetector struct {
 	first, every int
 	looks        int
+	also         []features.Detection // in every frame
 	err          error
 }
 
 func (d *streetDetector) Detect(dst []features.Detection, _ []byte, _, _ int, _ float64) ([]features.Detection, error) {
 	n := d.first + d.every*d.looks
 	d.looks++
-	dst = dst[:0]
+	dst = append(dst[:0], d.also...)
 	for _, of := range []func(int) (int, bool){red, blue} {
 		if left, there := of(n); there {
 			box := image.Rect(left, top, left+wide, top+tall).Intersect(image.Rect(0, 0, width, height))
@@ -41,13 +42,19 @@ var persons = marking.Config{Classes: []string{"person"}}
 func TestRunAutomatic(t *testing.T) {
 	const frames = 20
 	opt := streetOptions(t, frames)
-	d := &streetDetector{first: 1, every: 1}
+	parked := features.Detection{Box: image.Rect(0, 0, 20, 20), Class: "car", Score: 0.9}
+	d := &streetDetector{first: 1, every: 1, also: []features.Detection{parked}}
 	report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: d, Every: 1, Marking: persons})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d.looks != frames || len(report.Detected) < frames {
 		t.Errorf("%d looks, %d detections; want %d, and more", d.looks, len(report.Detected), frames)
+	}
+	for _, f := range report.Detected {
+		if f.Box == boxOf(parked.Box) {
+			t.Fatalf("frame %d: the car is among the persons that plain ByteTrack is given", f.Frame)
+		}
 	}
 	if f := report.Figures; f.MOTA == nil || *f.MOTA < 0.8 || *f.IDF1 < 0.8 || f.IDSwitches > 0 {
 		t.Errorf("figures %+v of %+v; want nearly all to be found", f, report.Boxes)
