@@ -37,6 +37,7 @@ type CameraMotion struct {
 	right, down     int   // how far the picture was shifted, in cells
 	moved           []float64
 	vectors         [][2]float64
+	near            [2][]float64 // of them, right and down: what agreed compares
 }
 
 // field is the lightness of an image's cells.
@@ -134,7 +135,7 @@ func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (moti
 		return 0, shift, false
 	}
 	slices.Sort(c.moved)
-	shift = agreed(c.vectors, float64(cell))
+	shift = c.agreed(float64(cell))
 	c.right, c.down = int(math.Round(shift[0]/float64(cell))), int(math.Round(shift[1]/float64(cell)))
 	if math.Hypot(shift[0], shift[1]) < StandingMotion*float64(cell*max(c.now.width, c.now.height)) {
 		shift = [2]float64{}
@@ -144,11 +145,12 @@ func (c *CameraMotion) Step(t *Thumbnail, skip func(image.Rectangle) bool) (moti
 
 // agreed is the median, right and down, of the most vectors that are within a distance of one of them; none if these are too
 // few.
-func agreed(all [][2]float64, within float64) (median [2]float64) {
+func (c *CameraMotion) agreed(within float64) (median [2]float64) {
 	most := motionBlocks - 1
-	for _, v := range all {
-		var right, down []float64
-		for _, w := range all {
+	right, down := c.near[0], c.near[1]
+	for _, v := range c.vectors {
+		right, down = right[:0], down[:0]
+		for _, w := range c.vectors {
 			if math.Hypot(w[0]-v[0], w[1]-v[1]) <= within {
 				right, down = append(right, w[0]), append(down, w[1])
 			}
@@ -159,6 +161,7 @@ func agreed(all [][2]float64, within float64) (median [2]float64) {
 			most, median = n, [2]float64{right[n/2], down[n/2]}
 		}
 	}
+	c.near = [2][]float64{right, down}
 	return median
 }
 

@@ -23,7 +23,24 @@ func TestCameraShift(t *testing.T) {
 			}
 		}
 	}
-	if got := agreed([][2]float64{{0, 0}, {9, 9}, {20, 0}, {0, 20}, {40, 0}}, 2); got != [2]float64{} {
+	c := CameraMotion{vectors: [][2]float64{{0, 0}, {9, 9}, {20, 0}, {0, 20}, {40, 0}}}
+	if got := c.agreed(2); got != [2]float64{} {
 		t.Errorf("of blocks that do not agree: %v", got)
+	}
+}
+
+// Its memory is used again.
+func TestCameraMotionAllocs(t *testing.T) {
+	var c CameraMotion
+	pictures := [2]*Thumbnail{street{light: 1}.thumbnail(), street{x: 6, n: 1, light: 1}.thumbnail()}
+	n := 0
+	step := func() {
+		if _, _, ok := c.Step(pictures[n%2], nil); !ok && n > 0 {
+			t.Fatal("no motion was measured")
+		}
+		n++
+	}
+	if step(); testing.AllocsPerRun(10, step) > 0 {
+		t.Error("it allocates")
 	}
 }
