@@ -14,7 +14,7 @@ import (
 func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := make(chan []byte, 10)
-		r, err := newReports(h264Media().Formats[0], func(p rtcp.Packet) error {
+		r := newReports(h264Media().Formats[0], func(p rtcp.Packet) error {
 			data, err := p.Marshal()
 			if err != nil {
 				t.Error(err)
@@ -22,9 +22,6 @@ func TestReports(t *testing.T) {
 			written <- data
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer r.Close()
 		time.Sleep(2*reportEvery + time.Second) // nothing came, nothing is told
 		r.heard(&rtcp.SenderReport{SSRC: 7, NTPTime: 0x1234_5678_9abc_def0, RTPTime: 1})
@@ -33,7 +30,7 @@ func TestReports(t *testing.T) {
 				r.came(&rtp.Packet{Header: rtp.Header{Version: 2, SSRC: 7, SequenceNumber: uint16(math.MaxUint16 - 5 + i), Timestamp: uint32(9000 * i)}})
 			}
 		}
-		for range 2 {
+		for n := range 2 {
 			time.Sleep(reportEvery)
 			synctest.Wait()
 			if len(written) != 1 {
@@ -54,8 +51,57 @@ func TestReports(t *testing.T) {
 			if got.SSRC != 7 || got.TotalLost != 1 || got.LastSequenceNumber != 1<<16|4 || got.LastSenderReport != 0x5678_9abc || got.Delay == 0 {
 				t.Errorf("%+v", got)
 			}
+			if want := []uint8{256 / 11, 0}[n]; got.FractionLost != want {
+				t.Errorf("fraction lost %d, want %d", got.FractionLost, want)
+			}
 		}
 	})
+}
+
+// What is counted is right after packets that come late, twice, or from a camera that counts anew, and nothing is
+// allocated for it.
+func TestReportsCount(t *testing.T) {
+	type counted struct {
+		ssrc, last, lost uint32
+		jitter           bool
+	}
+	for name, tt := range map[string]struct {
+		sent []rtp.Header
+		want counted
+	}{
+		"in order": {[]rtp.Header{{SequenceNumber: 7}, {SequenceNumber: 8}}, counted{last: 8}},
+		"one lost": {[]rtp.Header{{SequenceNumber: 7}, {SequenceNumber: 9}}, counted{last: 9, lost: 1}},
+		"one late": {[]rtp.Header{{SequenceNumber: 7}, {SequenceNumber: 9}, {SequenceNumber: 8}}, counted{last: 9}},
+		"one late, round the end": {[]rtp.Header{{SequenceNumber: math.MaxUint16}, {SequenceNumber: 1}, {SequenceNumber: 0}},
+			counted{last: 1<<16 | 1}},
+		"one twice":        {[]rtp.Header{{SequenceNumber: 7}, {SequenceNumber: 8}, {SequenceNumber: 8}}, counted{last: 8}},
+		"counted anew":     {[]rtp.Header{{SequenceNumber: 7000}, {SequenceNumber: 7009}, {SequenceNumber: 3}}, counted{last: 3}},
+		"another stream":   {[]rtp.Header{{SSRC: 1, SequenceNumber: 7}, {SSRC: 2, SequenceNumber: 900}}, counted{ssrc: 2, last: 900}},
+		"unevenly by 0.1s": {[]rtp.Header{{SequenceNumber: 7}, {SequenceNumber: 8, Timestamp: 9000}}, counted{last: 8, jitter: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReports(h264Media().Formats[0], func(rtcp.Packet) error { return nil })
+				defer r.Close()
+				for _, h := range tt.sent {
+					r.came(&rtp.Packet{Header: h, Payload: []byte{0x65, 0x88}}) // an IDR picture
+				}
+				got := r.report(time.Now()).Reports[0]
+				if (counted{got.SSRC, got.LastSequenceNumber, got.TotalLost, got.Jitter > 0}) != tt.want {
+					t.Errorf("%+v, want %+v", got, tt.want)
+				}
+			})
+		})
+	}
+	r := newReports(h264Media().Formats[0], func(rtcp.Packet) error { return nil })
+	defer r.Close()
+	p := &rtp.Packet{Payload: []byte{0x41, 0x9a}}
+	if n := testing.AllocsPerRun(100, func() {
+		p.SequenceNumber++
+		r.came(p)
+	}); n != 0 {
+		t.Errorf("%v allocations a packet", n)
+	}
 }
 
 // Over TCP a camera gets them, too.

@@ -188,10 +188,7 @@ func (t *rtspTalk) negotiate(overTCP bool) (described bool, err error) {
 	came := sync.OnceFunc(func() { close(t.first) })
 	handle, hear := t.recv.handle, t.recv.clock.handle
 	if overTCP {
-		t.reports, err = newReports(track.format, func(p rtcp.Packet) error { return t.client.WritePacketRTCP(track.media, p) })
-		if err != nil {
-			return true, err
-		}
+		t.reports = newReports(track.format, func(p rtcp.Packet) error { return t.client.WritePacketRTCP(track.media, p) })
 		handle = func(p *rtp.Packet) { t.reports.came(p); t.recv.handle(p) }
 		hear = func(p rtcp.Packet) { t.reports.heard(p); t.recv.clock.handle(p) }
 	}
