@@ -141,7 +141,8 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	}
 	r.packets = 0
 	if err != nil {
-		r.why.Store(&err)
+		why := err // on the heap, which err is not
+		r.why.Store(&why)
 		if errors.Is(err, ErrCodec) && !r.queued {
 			r.refuse(err)
 		}

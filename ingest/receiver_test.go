@@ -74,6 +74,42 @@ func TestOverflow(t *testing.T) {
 	count(map[Miss]int{MissOverflow: 1})
 }
 
+// What is allocated is the access unit for the decoder, and what the depacketiser makes: the list of its parts, and of one
+// that comes in fragments these joined, and twice more. A fragment alone costs nothing.
+func TestReceiverAllocs(t *testing.T) {
+	r := newTestReceiver(t, &format.H264{PayloadTyp: 96, PacketizationMode: 1})
+	seq, ts := uint16(0), uint32(0)
+	p := new(rtp.Packet)
+	send := func(marker bool, payload ...byte) {
+		seq++
+		p.SequenceNumber, p.Timestamp, p.Marker = seq, ts, marker
+		p.Payload = append(p.Payload[:0], payload...)
+		r.handle(p)
+	}
+	send(true, 0x65, 0x88, 0x80)
+	drain := func() {
+		for len(r.units) > 0 {
+			r.took(<-r.units)
+		}
+	}
+	const fuA = 28 // RFC 6184, section 5.8
+	if n := testing.AllocsPerRun(100, func() {
+		ts += 3000
+		send(true, 0x41, 0x9a, 1)
+		drain()
+	}); n > 3 {
+		t.Errorf("%v allocations for an access unit of a packet", n)
+	}
+	send(false, 0x60|fuA, 0x80|1, 0x9a)
+	if n := testing.AllocsPerRun(100, func() { send(false, 0x60|fuA, 1, 1, 2, 3) }); n > 0 {
+		t.Errorf("%v allocations for a fragment", n)
+	}
+	send(true, 0x60|fuA, 0x40|1, 4)
+	if len(r.units) != 1 {
+		t.Errorf("%d access units of fragments", len(r.units))
+	}
+}
+
 // RTP time wraps after 13 hours.
 func TestUnwrap(t *testing.T) {
 	r := &receiver{}
