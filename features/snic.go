@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -198,9 +199,7 @@ func (s *snic) plan(width, height, count int, fine []Region, hidden []image.Rect
 		return max(1, min(int(math.Round(float64(side)/tileSide)), seeds/leastAcross))
 	}
 	s.cols, s.rows = tiles(width, count/down), tiles(height, down)
-	if n := s.cols * s.rows; len(s.tiles) != n {
-		s.tiles = make([]tile, n)
-	}
+	s.tiles = slices.Grow(s.tiles[:0], s.cols*s.rows)[:s.cols*s.rows] // with what was left in each before
 	for k := range s.tiles {
 		c, r := k%s.cols, k/s.cols
 		s.tiles[k] = tile{

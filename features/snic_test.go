@@ -479,3 +479,25 @@ func TestFiner(t *testing.T) {
 		t.Error("superpixels 0 pixels apart are taken")
 	}
 }
+
+// Windows whose sizes take turns use the same memory.
+func TestSegmentAllocsOfWindows(t *testing.T) {
+	var seg snic
+	var ims []*segmented
+	for _, size := range []image.Point{{300, 200}, {130, 400}, {600, 500}} {
+		bgr, _ := discsImage(size.X, size.Y, 9, 1)
+		ims = append(ims, &segmented{
+			bgr: bgr, stride: 3 * size.X, width: size.X, height: size.Y, workers: 1,
+			labels: make([]int32, size.X*size.Y), pixels: make([]int16, colours*size.X*size.Y),
+		})
+	}
+	turn := func() {
+		for _, im := range ims {
+			seg.segment(im, im.width*im.height/200, DefaultCompactness, nil)
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(10, turn); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
