@@ -317,6 +317,24 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// The text of a mask is one piece of memory.
+func TestStringAllocates(t *testing.T) {
+	for _, runs := range []int{1, 3, 300, 5000} {
+		counts := make([]uint32, runs)
+		for i := range counts {
+			counts[i] = uint32(i%7 + 1)
+		}
+		most := 1.0
+		if runs == 5000 { // of more than the stack holds, a buffer besides
+			most = 2
+		}
+		r, text := RLE{Counts: counts}, ""
+		if n := testing.AllocsPerRun(100, func() { text = r.String() }); n > most {
+			t.Errorf("%v allocations for %d runs (%d bytes); want %v", n, runs, len(text), most)
+		}
+	}
+}
+
 func TestAllocations(t *testing.T) {
 	p := benchPicture()
 	if n := testing.AllocsPerRun(10, func() { p.encode() }); n != 1 {

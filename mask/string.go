@@ -31,8 +31,13 @@ const (
 // String returns the mask as COCO's compressed run lengths, "counts" in
 // pycocotools.
 func (r RLE) String() string {
+	var most [1 << 10]byte // masks take, on the stack
+	dst := most[:0]
 	// Two characters hold a count or difference below 512: most of a mask's.
-	return string(r.Append(make([]byte, 0, 2*len(r.Counts)+maxChars)))
+	if n := 2*len(r.Counts) + maxChars; n > len(most) {
+		dst = make([]byte, 0, n)
+	}
+	return string(r.Append(dst))
 }
 
 // Append appends what String returns to dst and returns the extended buffer.
