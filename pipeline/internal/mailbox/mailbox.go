@@ -5,6 +5,7 @@
 package mailbox
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -104,10 +105,9 @@ func (b *Box[T]) Take() (it T, ok bool) {
 	if len(b.items) == 0 {
 		return it, false
 	}
-	var none T
-	it, b.items[0] = b.items[0], none
-	b.items = b.items[1:]
-	b.filled = time.Now() // as far as anybody was kept waiting
+	it = b.items[0]
+	b.items = slices.Delete(b.items, 0, 1) // in its memory
+	b.filled = time.Now()                  // as far as anybody was kept waiting
 	b.changed.Broadcast()
 	return it, true
 }

@@ -250,3 +250,14 @@ func TestAwaitedAndCored(t *testing.T) {
 		}
 	})
 }
+
+// A frame in and out costs no memory.
+func TestPutAllocs(t *testing.T) {
+	m, it := New(func(*item) {}), bare(1)
+	if n := testing.AllocsPerRun(100, func() {
+		m.Put(it)
+		m.Take()
+	}); n != 0 {
+		t.Errorf("%v allocations a frame", n)
+	}
+}
