@@ -100,8 +100,26 @@ type Window struct {
 	solves  uint64 // windows that were solved; a part tells by it whether it was in the last one
 	workers int    // goroutines that the next solve may use; 0: GOMAXPROCS
 	report  Report
+	budget  budget
 	trace   trace
 	observe func(solver.Iteration) // trace.add
+}
+
+// budget is a context that is over at a time, too, for the solver, which asks Err now and then. Its Done is that of the
+// context alone: context.WithTimeout makes a timer and more for each frame.
+type budget struct {
+	context.Context
+	end time.Time
+}
+
+func (b *budget) Err() error {
+	if err := b.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(b.end) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // SetWorkers bounds the goroutines of the next solves; 0, as at first, is GOMAXPROCS. The results
@@ -157,9 +175,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
 		opt.Relax, opt.Delta = 1, 0
 	} else if w.Budget > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.Budget)
-		defer cancel()
+		w.budget = budget{ctx, time.Now().Add(w.Budget)}
+		ctx = &w.budget
+		defer func() { w.budget = budget{} }()
 	}
 	w.solves++
 	w.split(f, labels)

@@ -613,6 +613,7 @@ func TestGraphFollowsThePicture(t *testing.T) {
 func TestSolveAllocatesNothing(t *testing.T) {
 	frames, truth := made(t, 3)
 	w := Window{Config: tuned}
+	w.Budget = time.Hour
 	y := slices.Clone(truth)
 	step := func() {
 		if _, err := w.Estimate(t.Context(), frames, y, labels, false, true); err != nil {
