@@ -76,15 +76,20 @@ func (c *change) tell(kind Kind, o *Object, format string, args ...any) {
 
 // remove removes objects, each for a reason.
 func (c *change) remove(reason string, gone func(o *Object) bool) {
-	c.all = slices.DeleteFunc(c.all, func(o Object) bool {
-		is := gone(&o)
-		if is {
+	stay := 0
+	for k := range c.all { // not by slices.DeleteFunc, which copies each to the heap
+		o := &c.all[k]
+		if gone(o) {
 			c.events = append(c.events, Event{
-				Kind: Removed, Object: o, Message: reason, Untold: !o.listed || o.Automatic() && !o.Appeared,
+				Kind: Removed, Object: *o, Message: reason, Untold: !o.listed || o.Automatic() && !o.Appeared,
 			})
+			continue
 		}
-		return is
-	})
+		c.all[stay] = *o
+		stay++
+	}
+	clear(c.all[stay:])
+	c.all = c.all[:stay]
 }
 
 // rename gives o another label, and tells of it if told is true.

@@ -347,3 +347,14 @@ func TestNotFollowedIsNotLimited(t *testing.T) {
 		t.Errorf("told %q; want that it is not followed", told(events))
 	}
 }
+
+// A frame in which nothing happens takes three pieces of memory: of the list of edits, of the change, and of the table that it
+// makes.
+func TestObserveAllocs(t *testing.T) {
+	table, _ := Table{}.Apply(Annotate{By: mark(1, 2, 3)}, frame(1, seen(1), seen(2), seen(3)))
+	edits := []Edit{frame(30, seen(1), seen(2), seen(3))}
+	table, _ = table.Apply(edits...)
+	if n := testing.AllocsPerRun(20, func() { table, _ = table.Apply(edits...) }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
