@@ -55,13 +55,14 @@ func (t *Thumbnail) In(box image.Rectangle) image.Rectangle {
 	return image.Rect(box.Min.X/cell, box.Min.Y/cell, up(box.Max.X), up(box.Max.Y)).Intersect(image.Rect(0, 0, t.Width, t.Height))
 }
 
-// Appearance is that of what a box of the image is round; nil where the box is not in the image.
-func (t *Thumbnail) Appearance(box image.Rectangle) Appearance {
+// Appearance is that of what a box of the image is round, in dst's memory; empty where the box is not in the image.
+func (t *Thumbnail) Appearance(dst Appearance, box image.Rectangle) Appearance {
 	cells := t.In(box)
 	if cells.Empty() {
-		return nil
+		return dst[:0]
 	}
-	a, sum := make(Appearance, appearanceBins), float32(0)
+	a, sum := Appearance(grown(dst, appearanceBins)), float32(0)
+	clear(a)
 	for y := cells.Min.Y; y < cells.Max.Y; y++ {
 		height := (float64(y-cells.Min.Y) + .5) / float64(cells.Dy())
 		for x := cells.Min.X; x < cells.Max.X; x++ {

@@ -58,8 +58,11 @@ type Marker struct {
 	size   image.Point     // of the pictures
 	cuts   features.CutDetector
 	camera features.CameraMotion
-	moves  float64              // the camera's motion of late
-	found  []features.Detection // in the last frame, of classes that have tracks
+	moves  float64                                  // the camera's motion of late
+	found  []features.Detection                     // in the last frame, of classes that have tracks
+	seen   track.Frame                              // while the tracks take a frame: that
+	looks  [][]float32                              // what each of found looks like
+	part   func(first, second image.Rectangle) bool // the frame's Part, likewise
 }
 
 // note is what is known of a track.
@@ -89,7 +92,9 @@ func New(cfg Config) (*Marker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("marking: %w", err)
 	}
-	return &Marker{cfg: cfg, tracks: tracks, about: map[uint32]note{}}, nil
+	m := &Marker{cfg: cfg, tracks: tracks, about: map[uint32]note{}}
+	m.seen.Part = m.isPart
+	return m, nil
 }
 
 // A Frame is what a network detected in one.
@@ -155,6 +160,9 @@ func (d *deciding) edit(e objects.Edit) {
 // mark has the tracker mark an object by the box of its track.
 func (d *deciding) mark(id uint32, box image.Rectangle) {
 	o, _ := d.Get(id)
+	if d.Annotation == nil {
+		d.Annotation = &annotation.Annotation{Width: d.size.X, Height: d.size.Y, Automatic: true}
+	}
 	d.Annotation.Objects = append(d.Annotation.Objects, annotation.Object{ID: id, Label: o.Label, Box: []float64{
 		float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y),
 	}})
@@ -163,7 +171,6 @@ func (d *deciding) mark(id uint32, box image.Rectangle) {
 // Decide says what f leads to, where the objects are those of a table.
 func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	d := &deciding{view: view{m, table}}
-	d.Annotation = &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
 	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
 	cut := m.cuts.Step(&m.camera, f.Time)
 	if size := image.Pt(f.Width, f.Height); size != m.size {
@@ -177,7 +184,10 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	m.since, m.time = max(0, f.Time-m.time), f.Time
 	m.moves += motionRate * (motion - m.moves)
 	var ended []track.Ended
+	m.part = f.Part
 	m.now, ended = m.tracks.Step(m.frame(f, shift))
+	m.part = nil
+	d.Extents = slices.Grow(d.Extents, len(m.now))
 	for _, e := range ended {
 		d.ended(e)
 	}
@@ -191,9 +201,6 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 		if o.Gone { // else it would be found in what looks like it
 			d.Extents = append(d.Extents, tracker.Extent{ID: o.ID})
 		}
-	}
-	if len(d.Annotation.Objects) == 0 {
-		d.Annotation = nil
 	}
 	return d.Decision
 }
@@ -261,12 +268,11 @@ func (m *Marker) box(t *track.Track) image.Rectangle {
 	return rounded(t.Box).Intersect(image.Rectangle{Max: m.size})
 }
 
-// frame is f as the tracks see it, in which what stands has shifted.
+// frame is f as the tracks see it, in which what stands has shifted, until the next one.
 func (m *Marker) frame(f *Frame, shift [2]float64) *track.Frame {
-	out := &track.Frame{Time: f.Time, Shift: shift, Width: float64(f.Width), Height: float64(f.Height)}
-	if f.Part != nil {
-		out.Part = func(first, second int) bool { return f.Part(m.found[first].Box, m.found[second].Box) }
-	}
+	out := &m.seen
+	out.Time, out.Shift, out.Width, out.Height = f.Time, shift, float64(f.Width), float64(f.Height)
+	out.Looked, out.Found = out.Looked[:0], out.Found[:0]
 	for _, r := range f.Looked {
 		out.Looked = append(out.Looked, boxOf(r))
 	}
@@ -278,15 +284,25 @@ func (m *Marker) frame(f *Frame, shift [2]float64) *track.Frame {
 		if !slices.Contains(m.cfg.Classes, d.Class) && !slices.Contains(followed, d.Class) {
 			continue
 		}
+		k := len(m.found)
+		if k == len(m.looks) {
+			m.looks = append(m.looks, nil)
+		}
+		m.looks[k] = looks(m.looks[k], f.Thumbnail, d.Box)
 		m.found = append(m.found, d)
-		out.Found = append(out.Found, track.Detection{Box: boxOf(d.Box), Class: d.Class, Score: d.Score, Appearance: looks(f.Thumbnail, d.Box)})
+		out.Found = append(out.Found, track.Detection{Box: boxOf(d.Box), Class: d.Class, Score: d.Score, Appearance: m.looks[k]})
 	}
 	return out
 }
 
-// looks is what a box of a picture shows, as the tracks compare it.
-func looks(shown *features.Thumbnail, box image.Rectangle) []float32 {
-	looks := shown.Appearance(box)
+// isPart tells whether the first of two things in found is a part of the second.
+func (m *Marker) isPart(first, second int) bool {
+	return m.part != nil && m.part(m.found[first].Box, m.found[second].Box)
+}
+
+// looks is what a box of a picture shows, as the tracks compare it, in dst's memory.
+func looks(dst []float32, shown *features.Thumbnail, box image.Rectangle) []float32 {
+	looks := shown.Appearance(dst, box)
 	for i, v := range looks { // of length 1: the cosine is Bhattacharyya's coefficient then
 		looks[i] = float32(math.Sqrt(float64(v)))
 	}
@@ -452,7 +468,7 @@ func (m *Marker) Bind(table objects.Table, by *annotation.Annotation, shown *fea
 		if !unbound(id) {
 			continue
 		}
-		box, like := boxes[k], looks(shown, boxes[k])
+		box, like := boxes[k], looks(nil, shown, boxes[k])
 		if slices.ContainsFunc(boxes, func(b image.Rectangle) bool { return b.Max.Y > box.Max.Y && 2*area(b.Intersect(box)) > area(box) }) {
 			like = nil // it is behind that
 		}

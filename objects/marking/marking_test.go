@@ -439,3 +439,25 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// A frame in which nothing begins takes a few pieces of memory, however much is found: the decision, and its list of extents.
+func TestDecideAllocs(t *testing.T) {
+	s := begin(t, Config{})
+	found := []features.Detection{person(box(100)), person(box(200)), person(box(300))}
+	for range 20 {
+		s.frame(found...)
+	}
+	f := Frame{
+		Width: width, Height: height, Found: found, Looked: everywhere, Thumbnail: &s.picture,
+		Part: func(image.Rectangle, image.Rectangle) bool { return false },
+	}
+	if n := testing.AllocsPerRun(20, func() {
+		f.Time = s.now()
+		s.n++
+		if d := s.m.Decide(s.table, &f); len(d.Extents) != len(found) || len(d.Edits) > 0 || d.Annotation != nil {
+			t.Fatalf("%+v", d)
+		}
+	}); n > 2 {
+		t.Errorf("%v allocations a frame", n)
+	}
+}
