@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -359,5 +360,21 @@ func TestContentType(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { contentType(m, false) }); n > 1 {
 			t.Errorf("%T: %v allocations", m, n)
 		}
+	}
+}
+
+// A draft is addressed in its own memory, and has an id only if it is given one.
+func TestDraft(t *testing.T) {
+	d := drafts.Get().(*draft)
+	d.address("a", TypeJSON, "1")
+	if n := testing.AllocsPerRun(100, func() { d.address("a", TypeJSON, "1") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if got := d.Header; got.Get(headerContentType) != TypeJSON || got.Get(nats.MsgIdHdr) != "1" || len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	d.Reply = "c"
+	if d.address("b", TypeProtobuf, ""); d.Subject != "b" || d.Reply != "" || d.Header.Get(headerContentType) != TypeProtobuf || len(d.Header) != 1 {
+		t.Errorf("%+v", d.Msg)
 	}
 }

@@ -13,8 +13,23 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// buffers holds encoding buffers: nats.go copies what it is given.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// A draft is a message while it is published: nats.go copies what it is given.
+type draft struct {
+	nats.Msg
+	contentType, id [1]string // what its header has
+}
+
+var drafts = sync.Pool{New: func() any { return &draft{Msg: nats.Msg{Header: nats.Header{}}} }}
+
+// address says what d is, for whom, and by which id, "" for none.
+func (d *draft) address(subject, contentType, id string) {
+	d.Subject, d.Reply, d.contentType[0], d.id[0] = subject, "", contentType, id
+	d.Header[headerContentType] = d.contentType[:]
+	delete(d.Header, nats.MsgIdHdr)
+	if id != "" {
+		d.Header[nats.MsgIdHdr] = d.id[:]
+	}
+}
 
 // PublishMask publishes mf. It sets mf.Site, and mf.PublishTime when that is
 // nil, and keeps nothing of mf.
@@ -77,14 +92,15 @@ func (b *Bus) publish(kind Kind, m proto.Message, site *string, camera, id strin
 	if err != nil {
 		return fmt.Errorf("bus: publish %s: %w", kind, err)
 	}
-	header := nats.Header{headerContentType: {contentType(m, b.cfg.JSON)}}
-	if id != "" {
-		header[nats.MsgIdHdr] = []string{id}
-	}
-	if kind == KindEvent {
-		err = b.publishEvent(&nats.Msg{Subject: subject, Header: header}, m)
+	if kind == KindEvent { // which waits in a queue
+		d := &draft{Msg: nats.Msg{Header: nats.Header{}}}
+		d.address(subject, contentType(m, b.cfg.JSON), id)
+		err = b.publishEvent(&d.Msg, m)
 	} else {
-		err = b.publishLive(kind, &nats.Msg{Subject: subject, Header: header}, m)
+		d := drafts.Get().(*draft)
+		d.address(subject, contentType(m, b.cfg.JSON), id)
+		err = b.publishLive(kind, &d.Msg, m)
+		drafts.Put(d)
 	}
 	if err != nil {
 		return fmt.Errorf("bus: publish %s: %w", subject, err)
@@ -92,15 +108,11 @@ func (b *Bus) publish(kind Kind, m proto.Message, site *string, camera, id strin
 	return nil
 }
 
-// publishLive hands msg to nats.go, which sends it once.
+// publishLive hands msg to nats.go, which sends it once, with m in msg's memory.
 func (b *Bus) publishLive(kind Kind, msg *nats.Msg, m proto.Message) (err error) {
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	*buf, err = marshal((*buf)[:0], m, b.cfg.JSON)
-	if err != nil {
+	if msg.Data, err = marshal(msg.Data[:0], m, b.cfg.JSON); err != nil {
 		return err
 	}
-	msg.Data = *buf
 	acks := b.acks.Load()
 	tracked := acks != nil && kind == KindMask
 	var n uint64
