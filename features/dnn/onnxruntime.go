@@ -85,8 +85,14 @@ type onnxRuntime struct {
 	input            string
 	taps             []string // tensors, as cut makes them
 
-	mu     sync.Mutex              // guards what follows
-	shapes map[inputOf][]ort.Shape // of the taps, for each input that was run
+	mu     sync.Mutex             // guards what follows
+	shapes map[inputOf][]tapShape // of the taps, for each input that was run
+}
+
+// tapShape is the shape of a tap. It does not change.
+type tapShape struct {
+	ort.Shape
+	sides []int // the same
 }
 
 // inputOf is an input size for so many images.
@@ -100,7 +106,7 @@ func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
 	if r.src.graph == nil {
 		return nil, fmt.Errorf("ONNX Runtime does not read %s models", r.src.format)
 	}
-	e = &onnxRuntime{library: r.opt.EngineLibrary, device: device, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]ort.Shape{}}
+	e = &onnxRuntime{library: r.opt.EngineLibrary, device: device, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]tapShape{}}
 	if e.library == "" {
 		if e.library, err = findLibrary(); err != nil {
 			return nil, err
@@ -269,7 +275,7 @@ type onnxRuntimeRun struct {
 	in      *ort.Tensor[float32]
 	binding *ort.IoBinding // once a run has told the shapes
 	out     []*ort.Tensor[float32]
-	shapes  [][]int // of out, without a copy
+	shapes  []tapShape // of out
 }
 
 func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
@@ -290,7 +296,7 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 func (e *onnxRuntime) step() int { return sizeStep }
 
 // keep is for a card, where networks are of several images. On the processor a network is nothing but memory,
-// which others take afterwards: of inputs and taps 37 bytes a pixel for the embedded model. To lay one out is some 40 small
+// which others take afterwards: of inputs and taps 37 bytes a pixel for the embedded model. To lay one out is some 30 small
 // pieces of Go's heap, so those of a few windows stay, 5 MiB together.
 func (e *onnxRuntime) keep() int {
 	if e.device != DeviceCPU {
@@ -354,12 +360,15 @@ func (n *onnxRuntimeNetwork) runFirst(r *onnxRuntimeRun) (err error) {
 	if err := n.engine.session.Run([]ort.Value{r.in}, made); err != nil {
 		return refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
 	}
-	shapes := make([]ort.Shape, len(made))
+	shapes := make([]tapShape, len(made))
 	for i, v := range made {
 		if _, ok := v.(*ort.Tensor[float32]); !ok {
 			return fmt.Errorf("tap %s is not of float32", n.engine.taps[i])
 		}
-		shapes[i] = v.GetShape()
+		shapes[i].Shape = v.GetShape()
+		for _, side := range shapes[i].Shape {
+			shapes[i].sides = append(shapes[i].sides, int(side))
+		}
 	}
 	if err := n.bind(r, shapes); err != nil {
 		return err
@@ -374,23 +383,20 @@ func (n *onnxRuntimeNetwork) runFirst(r *onnxRuntimeRun) (err error) {
 }
 
 // bind lays out memory for taps of known shapes.
-func (n *onnxRuntimeNetwork) bind(r *onnxRuntimeRun, shapes []ort.Shape) (err error) {
+func (n *onnxRuntimeNetwork) bind(r *onnxRuntimeRun, shapes []tapShape) (err error) {
 	if r.binding, err = n.engine.session.CreateIoBinding(); err != nil {
 		return err
 	}
 	if err := r.binding.BindInput(n.engine.input, r.in); err != nil {
 		return err
 	}
+	r.shapes, r.out = shapes, make([]*ort.Tensor[float32], 0, len(shapes))
 	for i, shape := range shapes {
-		t, err := n.outputTensor(i, r.images, shape)
+		t, err := n.outputTensor(i, r.images, shape.Shape)
 		if err != nil {
 			return fmt.Errorf("tap %s: %w", n.engine.taps[i], err)
 		}
-		sides := make([]int, len(shape))
-		for d, side := range shape {
-			sides[d] = int(side)
-		}
-		r.out, r.shapes = append(r.out, t), append(r.shapes, sides)
+		r.out = append(r.out, t)
 		if err := r.binding.BindOutput(n.engine.taps[i], t); err != nil {
 			return err
 		}
@@ -431,7 +437,7 @@ func (n *onnxRuntimeNetwork) output(dst []float32, i, image int) (data []float32
 }
 
 func (n *onnxRuntimeNetwork) lend(i, image int) (data []float32, shape []int, err error) {
-	shape = n.last.shapes[i]
+	shape = n.last.shapes[i].sides
 	if len(shape) != 3 && len(shape) != 4 || shape[0] != n.last.images {
 		return nil, nil, errShape
 	}
