@@ -75,6 +75,8 @@ func (t *Tracker) Plan(plan features.Plan, candidates ...Candidate) features.Pla
 func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate) features.Plan {
 	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
+	most := len(t.objects.all) + len(candidates) + 2 // what is hidden has two windows
+	p.Crops, p.Fine, p.tracks = slices.Grow(p.Crops, most), slices.Grow(p.Fine, most), make([]image.Rectangle, 0, most)
 	var hidden []*object
 	for k := range t.objects.all {
 		o := &t.objects.all[k]

@@ -429,3 +429,22 @@ func TestPlanOfSqueezedPictures(t *testing.T) {
 		t.Errorf("a plan for pixels %v times as wide as high", plan.PixelAspect)
 	}
 }
+
+// A plan is three lists and the light of the picture, however many objects there are.
+func TestPlanAllocs(t *testing.T) {
+	tr := newTracker(t, Config{})
+	s, truth := film(t, 0, disc{30, 60, 12, red}, disc{80, 60, 12, blue}, disc{130, 60, 12, red})
+	step(t, tr, s, byMask(t, truth[0], 1))
+	for i, mask := range truth[1:] {
+		s.Seq++
+		step(t, tr, s, byMask(t, mask, uint32(i+2)))
+	}
+	tr.fresh = 0
+	var plan features.Plan
+	if n := testing.AllocsPerRun(20, func() { plan = tr.Plan(features.Plan{}, Candidate{image.Rect(1, 1, 9, 9), image.Rect(1, 1, 9, 9)}) }); n > 4 {
+		t.Errorf("%v allocations; want 4 at most", n)
+	}
+	if len(plan.Fine) != 4 {
+		t.Errorf("%+v", plan)
+	}
+}
