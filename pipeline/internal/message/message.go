@@ -22,15 +22,17 @@ import (
 
 // Masks are those of a frame at that stream time, of which the scene is: a table's objects, with what res has of them.
 func Masks(f *ingest.Frame, pts time.Duration, scene *features.Scene, res *tracker.Result, table objects.Table) *segdv1.MaskFrame {
-	return &segdv1.MaskFrame{
-		Sequence:     res.Seq,
-		PtsNs:        pts.Nanoseconds(),
-		CaptureTime:  timestamppb.New(f.Captured),
-		CaptureClock: captureClock(f.Clock),
-		Width:        int32(res.Width), Height: int32(res.Height), PixelAspect: f.PixelAspect,
-		Objects:           Objects(res, table),
-		RegionsOfInterest: regions(scene),
-	}
+	own := new(struct { // in one piece
+		frame    segdv1.MaskFrame
+		captured timestamppb.Timestamp
+	})
+	m := &own.frame
+	m.Sequence, m.PtsNs = res.Seq, pts.Nanoseconds()
+	own.captured.Seconds, own.captured.Nanos = f.Captured.Unix(), int32(f.Captured.Nanosecond())
+	m.CaptureTime, m.CaptureClock = &own.captured, captureClock(f.Clock)
+	m.Width, m.Height, m.PixelAspect = int32(res.Width), int32(res.Height), f.PixelAspect
+	m.Objects, m.RegionsOfInterest = Objects(res, table), regions(scene)
+	return m
 }
 
 // regions are the parts of the image that a scene shows.

@@ -83,8 +83,8 @@ func TestMasksAllocs(t *testing.T) {
 		table := tableOf(res)
 		return testing.AllocsPerRun(100, func() { Masks(frame, 0, scene, res, table) })
 	}
-	// The message, a time, and of objects and regions a list and what is in it; and the text of each mask.
-	const most = 6
+	// The message with its time, and of objects and regions a list and what is in it; and the text of each mask.
+	const most = 5
 	for n := range 4 {
 		if got := allocs(); got > most+float64(n) {
 			t.Errorf("%v allocations for %d objects and regions; want %d at most, and one for each mask", got, n, most)
