@@ -15,7 +15,7 @@ type Kept struct {
 	PixelAspect   float64 // the frame's
 
 	refs    atomic.Int32
-	decoded *codec.Kept                         // nil: frame's Pix
+	decoded codec.Kept                          // none: frame's Pix
 	ignore  func(bgr []byte, width, height int) // Config.Ignore, of decoded
 	frame   *Frame
 }
@@ -41,7 +41,7 @@ func newKept(f *Frame) *Kept {
 
 // Bytes is how much memory the picture takes.
 func (k *Kept) Bytes() int {
-	if k.decoded == nil {
+	if k.decoded.None() {
 		return len(k.frame.Pix)
 	}
 	return k.decoded.Bytes()
@@ -50,7 +50,7 @@ func (k *Kept) Bytes() int {
 // BGR writes the frame's Pix, to the byte, into dst, which must be as long. Several
 // goroutines may call it.
 func (k *Kept) BGR(dst []byte) error {
-	if k.decoded == nil {
+	if k.decoded.None() {
 		if n := len(k.frame.Pix); len(dst) < n {
 			return fmt.Errorf("ingest: BGR24 of %dx%d needs %d bytes, the buffer has %d", k.Width, k.Height, n, len(dst))
 		}
@@ -80,7 +80,7 @@ func (k *Kept) Release() {
 	case n > 0:
 	case n < 0:
 		panic("ingest: Release of a picture that was released")
-	case k.decoded == nil:
+	case k.decoded.None():
 		k.frame.Release()
 	default:
 		k.decoded.Free()

@@ -25,7 +25,7 @@ func decodeAll(t *testing.T, d *Decoder, packets []Packet) map[int64][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept[p.PTS] = k
+		kept[p.PTS] = &k
 	}
 	for i, p := range packets {
 		if err := d.Decode(p.Data, p.PTS, emit); err != nil {

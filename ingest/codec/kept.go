@@ -20,13 +20,16 @@ type Kept struct {
 }
 
 // Keep returns the picture for as long as it is wanted. Free must follow.
-func (p *Picture) Keep() (*Kept, error) {
+func (p *Picture) Keep() (Kept, error) {
 	own := p.frame.Clone()
 	if own == nil {
-		return nil, errors.New("codec: keeping a picture: out of memory")
+		return Kept{}, errors.New("codec: keeping a picture: out of memory")
 	}
-	return &Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own))), turn: p.turn}, nil
+	return Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own))), turn: p.turn}, nil
 }
+
+// None tells whether there is no picture: of the zero Kept.
+func (k *Kept) None() bool { return k.frame == nil }
 
 // Bytes is how much memory the picture takes.
 func (k *Kept) Bytes() int { return k.bytes }

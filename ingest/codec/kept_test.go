@@ -46,7 +46,7 @@ func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, kept = append(want, pix), append(kept, k)
+				want, kept = append(want, pix), append(kept, &k)
 			}
 			for _, p := range packets {
 				if err := d.Decode(p.Data, p.PTS, emit); err != nil {

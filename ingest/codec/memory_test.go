@@ -38,7 +38,7 @@ func freed(t *testing.T, n, width, height int) (alone, withGiveBack int) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				kept[i] = append(kept[i], k)
+				kept[i] = append(kept[i], &k)
 			}); err != nil {
 				t.Fatal(err)
 			}
