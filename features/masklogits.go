@@ -22,7 +22,9 @@ type Grid struct {
 	Cols, Rows     int
 	Logits         []float32 // Rows×Cols
 
-	x, y Axis // of a patch
+	// Of a patch: which cells its pixels are between, and its pixels in the grid.
+	x, y                     Axis
+	left, right, top, bottom int
 }
 
 // idleGrids are of no box at the moment.
@@ -31,17 +33,26 @@ var idleGrids buffers.Stock[*Grid]
 // outsideLogit is the log odds of what lies beyond a grid.
 const outsideLogit = -8
 
-// MaskLogits returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box: x0, y0, x1 and y1
-// in pixels, where the first pixel is from 0 to 1. It is empty if the scene was made without a Masker, or shows nothing of the box.
+// MaskGrid makes g, whose memory it reuses, the log odds of cells to be of the thing in a box: x0, y0, x1 and y1 in pixels, where the
+// first pixel is from 0 to 1. It returns false if the scene was made without a Masker, or shows nothing of the box.
+func (s *Scene) MaskGrid(g *Grid, box [4]float64) (bool, error) {
+	p := s.showing(box)
+	if s.masker == nil || p == nil {
+		return false, nil
+	}
+	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
+	return s.masker.MaskLogits(g, p.Maps, &p.MaskFeatures)
+}
+
+// MaskLogits returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box, as MaskGrid has it. It
+// is empty where MaskGrid returns false.
 func (s *Scene) MaskLogits(dst []float32, box [4]float64) ([]float32, error) {
 	g, err := s.newGrid(box)
 	if g == nil {
 		return dst[:0], err
 	}
 	defer g.release()
-	dst = buffers.Fit(dst, s.N)
-	g.pool(dst, s)
-	return dst, nil
+	return g.Pool(dst, s), nil
 }
 
 // Shows is the share of a box, as far as it is in the picture, that one patch shows at most.
@@ -100,14 +111,12 @@ func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
 		return false, err
 	}
 	defer g.release()
-	cell := g.cells()
-	cell.Axes(&g.x, &g.y, &Patch{Rectangle: box, Shrink: 1, Cols: box.Dx(), Rows: box.Dy()})
+	g.Over(&Patch{Rectangle: box, Shrink: 1, Cols: box.Dx(), Rows: box.Dy()})
 	for row := range box.Dy() {
-		above, below := g.lines(row)
 		line := bits[(box.Min.Y+row)*s.Width+box.Min.X:][:box.Dx()]
 		for col := range line {
 			line[col] = 0
-			if g.between(above, below, row, col) > 0 {
+			if g.At(col, row) > 0 {
 				line[col] = 1
 			}
 		}
@@ -122,16 +131,11 @@ func corners(box image.Rectangle) [4]float64 {
 
 // newGrid is what the mask head makes of a box, to be released; nil: there is no mask head, or nothing of the box is shown.
 func (s *Scene) newGrid(box [4]float64) (*Grid, error) {
-	p := s.showing(box)
-	if s.masker == nil || p == nil {
-		return nil, nil
-	}
 	g, ok := idleGrids.Take()
 	if !ok {
 		g = new(Grid)
 	}
-	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
-	if ok, err := s.masker.MaskLogits(g, p.Maps, &p.MaskFeatures); err != nil || !ok {
+	if ok, err := s.MaskGrid(g, box); err != nil || !ok {
 		g.release()
 		return nil, err
 	}
@@ -163,8 +167,9 @@ func (s *Scene) showing(box [4]float64) (best *Patch) {
 	return best
 }
 
-// pool sets dst to the mean of the grid over each superpixel, bilinearly interpolated.
-func (g *Grid) pool(dst []float32, s *Scene) {
+// Pool returns in dst, whose memory it reuses, the mean of the grid over each superpixel of a scene, bilinearly interpolated.
+func (g *Grid) Pool(dst []float32, s *Scene) []float32 {
+	dst = buffers.Fit(dst, s.N)
 	counts := buffers.Get[float32](s.N)
 	defer buffers.Put(counts)
 	clear(dst)
@@ -179,6 +184,26 @@ func (g *Grid) pool(dst []float32, s *Scene) {
 			dst[i] = (dst[i] + outsideLogit*(all-counts[i])) / all
 		}
 	}
+	return dst
+}
+
+// Over readies the grid for At of the pixels of a patch.
+func (g *Grid) Over(p *Patch) {
+	cell := g.cells()
+	cell.Axes(&g.x, &g.y, p)
+	shrink := float64(p.Shrink)
+	first := func(side float64, from int) int { return int(math.Ceil((side-float64(from))/shrink - 0.5)) }
+	g.left, g.right = max(0, first(g.X0, p.Min.X)), min(p.Cols, first(g.X1, p.Min.X))
+	g.top, g.bottom = max(0, first(g.Y0, p.Min.Y)), min(p.Rows, first(g.Y1, p.Min.Y))
+}
+
+// At is the grid at a pixel of the patch that it was readied for, bilinearly interpolated.
+func (g *Grid) At(col, row int) float32 {
+	if col < g.left || col >= g.right || row < g.top || row >= g.bottom {
+		return outsideLogit
+	}
+	above, below := g.lines(row)
+	return g.between(above, below, row, col)
 }
 
 // cells are the grid as a map.
@@ -207,14 +232,10 @@ func (g *Grid) between(above, below []float32, row, col int) float32 {
 
 // add sums the grid over the superpixels' pixels that lie in it, and counts these.
 func (g *Grid) add(sums, counts []float32, p *Patch) {
-	cell := g.cells()
-	cell.Axes(&g.x, &g.y, p)
-	shrink := float64(p.Shrink)
-	first := func(side float64, from int) int { return int(math.Ceil((side-float64(from))/shrink - 0.5)) }
-	left, right := max(0, first(g.X0, p.Min.X)), min(p.Cols, first(g.X1, p.Min.X))
-	for row := max(0, first(g.Y0, p.Min.Y)); row < min(p.Rows, first(g.Y1, p.Min.Y)); row++ {
+	g.Over(p)
+	for row := g.top; row < g.bottom; row++ {
 		above, below := g.lines(row)
-		for col := left; col < right; col++ {
+		for col := g.left; col < g.right; col++ {
 			i := p.Labels[row*p.Cols+col]
 			if i == Unseen {
 				continue

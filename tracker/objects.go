@@ -26,7 +26,8 @@ type object struct {
 	box                   image.Rectangle // of the last mask
 	extent                image.Rectangle // by its track, lately
 	detected              image.Rectangle // in the newest scene; empty: it was not
-	maskLogits            []float32       // in the newest scene: log odds of each superpixel to be the thing in detected; or none
+	maskGrid              *features.Grid  // in the newest scene: log odds of cells to be the thing in detected
+	maskLogits            []float32       // of each superpixel; of none, where maskGrid says nothing
 	misfit                float64         // of its last mask's box and the extent then, 0…1
 	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
 	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
@@ -36,6 +37,7 @@ type object struct {
 type objects struct {
 	all     []object
 	viewsOf []propagation.Object // what views returns
+	gridsOf []*features.Grid     // what maskGrids returns
 }
 
 func (o *objects) labels() int { return 1 + len(o.all) }
@@ -68,7 +70,8 @@ func (o *objects) views() []propagation.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection, c.all[k].Tracked, c.all[k].maskLogits = propagation.Detection{}, false, nil
+		c.all[k].Detection, c.all[k].Tracked = propagation.Detection{}, false
+		c.all[k].maskGrid, c.all[k].maskLogits = nil, nil
 	}
 	return c
 }
@@ -104,13 +107,31 @@ func (o *objects) computeMaskLogits(s *features.Scene) error {
 		at := &o.all[k]
 		at.maskLogits = at.maskLogits[:0]
 		if b := at.detected; at.Tracked && !b.Empty() {
-			var err error
-			if at.maskLogits, err = s.MaskLogits(at.maskLogits, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); err != nil {
+			if at.maskGrid == nil {
+				at.maskGrid = new(features.Grid)
+			}
+			switch ok, err := s.MaskGrid(at.maskGrid, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); {
+			case err != nil:
 				return fmt.Errorf("tracker: %w", err)
+			case ok:
+				at.maskLogits = at.maskGrid.Pool(at.maskLogits, s)
 			}
 		}
 	}
 	return nil
+}
+
+// maskGrids are, by label, what a mask head says in the newest scene; nil: nothing.
+func (o *objects) maskGrids() []*features.Grid {
+	o.gridsOf = append(o.gridsOf[:0], nil)
+	for k := range o.all {
+		var g *features.Grid
+		if at := &o.all[k]; len(at.maskLogits) > 0 {
+			g = at.maskGrid
+		}
+		o.gridsOf = append(o.gridsOf, g)
+	}
+	return o.gridsOf
 }
 
 // accept checks the annotation, if there is one, against the scene and makes room for
@@ -235,7 +256,7 @@ func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation
 	if t.cfg.Mode != Affinity {
 		c = outline.Classifier{Rows: t.window.Weights(), Projection: t.projection}
 	}
-	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels(), c); err != nil {
+	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels(), c, t.objects.maskGrids()); err != nil {
 		return err
 	}
 	if ann != nil {

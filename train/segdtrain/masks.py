@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from onnx import helper, numpy_helper
 from scipy.io import loadmat
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from . import card, data, network, views
 
@@ -42,6 +43,12 @@ LEAST_SIDE, LEAST_AREA, OFF = 8, 200, 0.06
 SHARES = {"ccp": 0.25, "coco": 0.5, "drawn": 0.25}
 COMPOSED = 0.4
 PERSON = 1  # of COCO's categories
+
+# Every so many-th picture of a source is not learnt from: what a head is worth is told by its objects. SMALL ones are of fewer pixels.
+HELD_OUT, SMALL = 20, 4000
+
+# The head that is written is the exponential moving average of the one that learns; what was before this share of the steps has 1/e of its weight.
+AVERAGED = 1 / 10
 
 
 # The objects.
@@ -157,6 +164,12 @@ def draw(rng, kinds):
     """One of these sources of objects, as often as it is to be: persons are what most cameras see, the other two have all kinds of things."""
     shares = np.array([SHARES[k] for k in kinds])
     return rng.choice(kinds, p=shares / shares.sum())
+
+
+def split(found):
+    """The pictures to learn from, and those that are held out."""
+    held = {kind: items[::HELD_OUT] for kind, items in found.items()}
+    return {kind: [item for n, item in enumerate(items) if n % HELD_OUT] for kind, items in found.items()}, held
 
 
 def cuttable(found):
@@ -304,6 +317,7 @@ class Kept:
 
     def __init__(self, most, channels):
         self.maps, self.masks = np.zeros((most, channels, CELLS, CELLS), np.int8), np.zeros((most, 1, CELLS, CELLS), np.uint8)
+        self.areas = np.zeros(most)  # in pixels of the network's picture
         self.scale, self.n, self.channels = None, 0, channels
 
     def full(self):
@@ -321,6 +335,7 @@ class Kept:
         h, w = mask.shape
         x, y = (around[k] + (np.arange(CELLS) + 0.5) / CELLS * (around[k + 2] - around[k]) for k in (0, 1))
         inside = ((y >= 0) & (y < h))[:, None] & ((x >= 0) & (x < w))[None]
+        self.areas[self.n] = (mask > 0.5).sum()
         self.masks[self.n] = np.round(255 * region(mask[None], around, CELLS, 1)[0] * inside)
         self.n += 1
 
@@ -420,6 +435,7 @@ def loss(made, want):
 
 def train(rng, kept, steps, batch, rate):
     model = Trained(kept.channels)
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / (AVERAGED * steps)), use_buffers=True)
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=1e-3)
     began, mean = time.monotonic(), None
     for step in range(steps):
@@ -430,10 +446,22 @@ def train(rng, kept, steps, batch, rate):
         optimiser.zero_grad()
         made.backward()
         optimiser.step()
+        averaged.update_parameters(model)
         mean = made.item() if mean is None else 0.97 * mean + 0.03 * made.item()
         if step % 100 == 99:
             print(f"step {step + 1} of {steps}, loss {mean:.4f}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    return model.eval()
+    return averaged.module.eval()
+
+
+def score(model, kept):
+    """The intersection over union of what the model makes of each object and its mask, in cells."""
+    found = []
+    with torch.no_grad():
+        for k in range(kept.n):
+            maps, want = kept.batch([k], False)
+            made, want = model(maps)[0] > 0, want > 0.5
+            found.append(((made & want).sum() / (made | want).sum().clamp(min=1)).item())
+    return np.array(found)
 
 
 # The file.
@@ -490,7 +518,8 @@ def main():
     p.add_argument("--model", required=True, help="network with heads, without a mask head")
     p.add_argument("--out", required=True, help="file to write")
     p.add_argument("--objects", type=int, default=14000)
-    p.add_argument("--steps", type=int, default=2000)
+    p.add_argument("--held", type=int, default=1000, help="objects of held-out pictures that the head is scored by")
+    p.add_argument("--steps", type=int, default=5000)
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--rate", type=float, default=3e-3)
     p.add_argument("--seed", type=int, default=1)
@@ -504,14 +533,19 @@ def main():
     found = objects(args.data)
     print({k: (len(v), sum(len(m) for _, m, _ in v)) for k, v in found.items()}, file=sys.stderr)
     backgrounds = [i.picture for kind in ("pictures", "regions") for i in data.find(args.data).items.get(kind, [])]
-    kept = gather(rng, frozen, found, backgrounds, args.objects)
+    learnt, held = split(found)
+    kept = gather(rng, frozen, learnt, backgrounds, args.objects)
     model = train(np.random.default_rng(args.seed + 1), kept, args.steps, args.batch, args.rate)
+    kept = gather(np.random.default_rng(args.seed + 2), frozen, held, backgrounds, args.held)
+    scores, small = score(model, kept), kept.areas < SMALL
+    told = f"{scores.mean():.3f} of {kept.n:,} objects in held-out pictures, {scores[small].mean():.3f} of {small.sum():,} with fewer than {SMALL:,} pixels"
+    print("mean IoU " + told, file=sys.stderr)
     before = card.sha256(args.model)
     graft(args.model, model, args.out)
     path = os.path.splitext(args.out)[0] + ".md"
     if os.path.exists(path):
         masks = {name: (len(v), sum(len(m) for _, m, _ in v)) for name, v in found.items()}
-        card.add_mask_head(path, args.out, before, args, masks)
+        card.add_mask_head(path, args.out, before, args, masks, told)
     return 0
 
 

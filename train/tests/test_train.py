@@ -335,6 +335,15 @@ def objects(pictures):
     return masks.objects(str(pictures))
 
 
+def test_held_out(objects):
+    """What is scored by is in no picture that is learnt from, and every picture is in one of the two."""
+    learnt, held = masks.split(objects)
+    for kind, items in objects.items():
+        a, b = ({path for path, _, _ in part[kind]} for part in (learnt, held))
+        assert not a & b and a | b == {path for path, _, _ in items}
+        assert len(b) == -(-len(items) // masks.HELD_OUT)
+
+
 def test_pasted_before_others(objects):
     """What is pasted before an object is not its own any more, and nothing is two objects'."""
     assert {k: len(v) for k, v in objects.items() if v} == {"coco": 6, "ccp": 6}
@@ -411,6 +420,8 @@ def test_mask_head(objects, pictures, tmp_path):
         seen, want = kept.batch(np.arange(60), False)
         got = model(seen)[0]
     assert ((got > 0) == (want > 0.5)).float().mean() > 0.8
+    scores = masks.score(model, kept)
+    assert len(scores) == 60 and 0.5 < scores.mean() < 1 and (0 < kept.areas).all()
     masks.graft(before, model, after)
     with pytest.raises(ValueError, match="has a mask head already"):
         masks.Frozen(after, 1)
@@ -424,8 +435,9 @@ def test_mask_head(objects, pictures, tmp_path):
     made = tmp_path / "after.md"
     made.write_text("| size | 1 |\n| SHA-256 | `0` |\n| shape | s |\n")
     args = argparse.Namespace(objects=60, steps=60, batch=16, rate=3e-3, seed=1)
-    card.add_mask_head(str(made), after, card.sha256(before), args, {"coco": (6, 7)})
+    card.add_mask_head(str(made), after, card.sha256(before), args, {"coco": (6, 7)}, "0.987 of 60 objects")
     text = made.read_text()
+    assert "| 0.987 of 60 objects" in text
     assert card.sha256(after) in text and card.sha256(before) in text and "`0`" not in text and "6 pictures with 7 masks" in text
     x = np.random.default_rng(1).normal(size=(1, 3, 96, 64)).astype(np.float32)
     sessions = [onnxruntime.InferenceSession(p, providers=["CPUExecutionProvider"]) for p in (before, after)]

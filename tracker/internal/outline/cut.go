@@ -11,7 +11,7 @@ import (
 )
 
 // unit is what an energy of 1 is as a capacity: what a pixel and its edges weigh, at most 4 edges
-// of smoothness, farthest, twice that of scores and depthCost, stays below mrf.MaxGridCapacity.
+// of smoothness, farthest, twice that of scores and mask heads, and depthCost, stays below mrf.MaxGridCapacity.
 const unit = 1 << 24
 
 // An edge's weight is read off a table of so many steps up to an exponent of so much, between
@@ -182,6 +182,7 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 	r.places, r.right, r.down = scratch.Grow(r.places, n), scratch.Grow(r.right, n), scratch.Grow(r.down, n)
 	r.colours(f, part)
 	r.classify(f, part)
+	r.consult(f, part)
 	for m, k := range part {
 		p := int(r.band[k])
 		r.places[m] = int32(p)
@@ -274,6 +275,21 @@ func (r *Drawer) classify(f scene, part []int32) {
 			if l := int(r.local[g.label]); g.told {
 				r.u[l*len(part)+m] -= scoreWeight * bounded(scores[l]-g.middle)
 			}
+		}
+	}
+}
+
+// consult takes what a mask head says off the energies of a part.
+func (r *Drawer) consult(f scene, part []int32) {
+	for l, label := range r.set {
+		if int(label) >= len(r.grids) || r.grids[label] == nil {
+			continue
+		}
+		g, u := r.grids[label], r.u[l*len(part):][:len(part)]
+		g.Over(f.patch)
+		for m, k := range part {
+			at := int(r.at[k])
+			u[m] -= gridWeight * min(max(g.At(at%f.patch.Cols, at/f.patch.Cols), -gridMost), gridMost)
 		}
 	}
 }

@@ -8,5 +8,6 @@
 // have at its place, interpolated: they tell more places apart than superpixels, some of which
 // lie on both sides of an outline. A linear score of interpolated features is the interpolated
 // score, so it is that of the map's cells, of which the band covers few. It is compared with the
-// scores of the superpixels around. What it is worth is in docs/model.md.
+// scores of the superpixels around. What it is worth is in docs/model.md. Where a mask head (package features) has log odds for
+// a label, a pixel's count as they are.
 package outline

@@ -19,7 +19,8 @@ import (
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
 // distance to the likest superpixel around that has the label, over 2·sigma²
 // and at most farthest, less scoreWeight times how far the classifier's score for
-// the label is above what tells it there, bounded to ±1; a label other than its superpixel's costs up to depthCost more, the
+// the label is above what tells it there, bounded to ±1, and less gridWeight times
+// the log odds that a mask head has for it, bounded to ±gridMost; a label other than its superpixel's costs up to depthCost more, the
 // farther the outline is; and an outline costs smoothness a pixel where the colours are
 // alike, less where they differ.
 const (
@@ -27,6 +28,8 @@ const (
 	sigma       = 6.0 // units of CIELAB
 	farthest    = 4.0
 	scoreWeight = 0.7
+	gridWeight  = 1.0
+	gridMost    = 4.0
 	depthCost   = 0.5
 	smoothness  = 4.0
 	maxRings    = 64
@@ -41,6 +44,7 @@ type Drawer struct {
 	bits          []uint8           // one object's; all 0 between calls
 
 	labelOf []uint8 // of each superpixel, after that of what is unseen
+	grids   []*features.Grid
 
 	field
 	palettes palettes
@@ -49,9 +53,9 @@ type Drawer struct {
 }
 
 // Draw labels the pixels of p, whose superpixels have labels y: as their superpixels,
-// but near an outline by their colours and what c says of them. Where no patch sees them they
-// are background.
-func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels int, c Classifier) error {
+// but near an outline by their colours and what c says of them, and what a mask head says of some
+// labels: grids has its log odds by label, nil or none where there are none. Where no patch sees them they are background.
+func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels int, c Classifier, grids []*features.Grid) error {
 	if r.width != p.Width || r.height != p.Height {
 		n := p.Width * p.Height
 		*r = Drawer{width: p.Width, height: p.Height, pixels: make([]uint8, n), bits: make([]uint8, n)}
@@ -59,6 +63,7 @@ func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels
 	r.wipe(r.pixels, r.drawn...)
 	r.drawn, r.boxes = r.drawn[:0], r.boxes[:0]
 	r.scorer.learn(c)
+	r.grids = grids
 	for k := range p.Patches {
 		if err := r.drawPatch(ctx, scene{p, &p.Patches[k], y}, labels); err != nil {
 			return fmt.Errorf("outline: %w", err)

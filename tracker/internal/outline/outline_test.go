@@ -57,7 +57,7 @@ func TestDrawFollowsThePixels(t *testing.T) {
 	var d Drawer
 	for range 2 { // the second time in the same memory
 		p, want, y := disc(t)
-		if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
+		if err := d.Draw(t.Context(), p, y, 2, Classifier{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		got, area := d.Mask(p, y, 1)
@@ -92,7 +92,7 @@ func TestDrawIsSmooth(t *testing.T) {
 		}
 	}
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
+	if err := d.Draw(t.Context(), p, y, 2, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for at, l := range d.pixels {
@@ -126,7 +126,7 @@ func TestDrawSeveral(t *testing.T) {
 	var d Drawer
 	for _, labels := range [][3]int32{{1, 0, 1}, {0, 1, 2}, {3, 0, 1}, {2, 3, 1}, {1, 1, 0}} {
 		p, want, y := panes(t, 7, 9, labels) // thirds of 14 pixels; bands are 6 wide
-		if err := d.Draw(t.Context(), p, y, 4, Classifier{}); err != nil {
+		if err := d.Draw(t.Context(), p, y, 4, Classifier{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(d.Labels(), want) {
@@ -135,7 +135,7 @@ func TestDrawSeveral(t *testing.T) {
 	}
 	// One band of all three.
 	p, want, y := panes(t, 3, 9, [3]int32{1, 0, 2})
-	if err := d.Draw(t.Context(), p, y, 3, Classifier{}); err != nil {
+	if err := d.Draw(t.Context(), p, y, 3, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.firsts) != 2 || len(d.set) != 3 {
@@ -150,10 +150,10 @@ func TestDrawSeveral(t *testing.T) {
 func TestDrawOfMoreLabels(t *testing.T) {
 	p, _, y := disc(t)
 	var two, more Drawer
-	if err := two.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
+	if err := two.Draw(t.Context(), p, y, 2, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := more.Draw(t.Context(), p, y, 5, Classifier{}); err != nil {
+	if err := more.Draw(t.Context(), p, y, 5, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.Labels(), more.Labels()) {
@@ -166,7 +166,7 @@ func TestDrawAllocatesNothing(t *testing.T) {
 		p, _, y := panes(t, 3, 9, labels)
 		var d Drawer
 		draw := func() {
-			if err := d.Draw(t.Context(), p, y, int(1+slices.Max(y)), Classifier{}); err != nil {
+			if err := d.Draw(t.Context(), p, y, int(1+slices.Max(y)), Classifier{}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,7 +212,7 @@ func BenchmarkDraw(b *testing.B) {
 			b.ReportAllocs()
 			var d Drawer
 			for b.Loop() {
-				if err := d.Draw(b.Context(), p, y, 2, c); err != nil {
+				if err := d.Draw(b.Context(), p, y, 2, c, nil); err != nil {
 					b.Fatal(err)
 				}
 				d.Mask(p, y, 1)
@@ -224,7 +224,7 @@ func BenchmarkDraw(b *testing.B) {
 func TestOverrule(t *testing.T) {
 	p, _, y := disc(t)
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 3, Classifier{}); err != nil {
+	if err := d.Draw(t.Context(), p, y, 3, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	before := slices.Clone(d.pixels)
@@ -258,7 +258,7 @@ func TestOverrule(t *testing.T) {
 func TestMaskOfWhatIsThin(t *testing.T) {
 	p, _, y := disc(t)
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
+	if err := d.Draw(t.Context(), p, y, 2, Classifier{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	clear(d.pixels)
@@ -388,3 +388,44 @@ func TestFit(t *testing.T) {
 }
 
 func abs(v int) int { return max(v, -v) }
+
+// Where colours do not tell, an outline is where a mask head sees it, as far as the band reaches; also among several labels.
+func TestDrawFollowsTheMaskHead(t *testing.T) {
+	p, _ := pictureOf(t, scenetest.Squares(1, cols, rows, func(int, int) [3]float64 { return [3]float64{40, 0, 0} }))
+	y := make([]int32, p.N)
+	for i := range y {
+		if i%cols >= 6 {
+			y[i] = 1
+		}
+	}
+	sees := func(edge int) *features.Grid {
+		g := &features.Grid{X1: float64(p.Width), Y1: float64(p.Height), Cols: p.Width, Rows: p.Height}
+		for range p.Height {
+			for x := range p.Width {
+				logit := float32(-3)
+				if x >= edge {
+					logit = 3
+				}
+				g.Logits = append(g.Logits, logit)
+			}
+		}
+		return g
+	}
+	for _, tt := range []struct {
+		grids      []*features.Grid
+		labels, at int
+	}{
+		{nil, 2, 36}, {[]*features.Grid{nil}, 2, 36}, {[]*features.Grid{nil, nil}, 2, 36},
+		{[]*features.Grid{nil, sees(34)}, 2, 34}, {[]*features.Grid{nil, sees(38)}, 2, 38}, {[]*features.Grid{nil, sees(38)}, 3, 38},
+	} {
+		var d Drawer
+		if err := d.Draw(t.Context(), p, y, tt.labels, Classifier{}, tt.grids); err != nil {
+			t.Fatal(err)
+		}
+		for at, l := range d.pixels {
+			if (l == 1) != (at%p.Width >= tt.at) {
+				t.Fatalf("%d grids, %d labels: pixel (%d, %d) is %d; want 1 from %d on", len(tt.grids), tt.labels, at%p.Width, at/p.Width, l, tt.at)
+			}
+		}
+	}
+}

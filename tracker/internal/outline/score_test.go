@@ -73,7 +73,7 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 			c.Rows = append(c.Rows, row...)
 		}
 		var d Drawer
-		if err := d.Draw(t.Context(), p, y, 2, c); err != nil {
+		if err := d.Draw(t.Context(), p, y, 2, c, nil); err != nil {
 			t.Fatal(err)
 		}
 		for at, l := range d.Labels() {
@@ -195,7 +195,7 @@ func TestScoresOfAnySize(t *testing.T) {
 				c.Rows = append(c.Rows, float64(k%3-1))
 			}
 			var d Drawer
-			if err := d.Draw(t.Context(), p, y, n, c); err != nil {
+			if err := d.Draw(t.Context(), p, y, n, c, nil); err != nil {
 				t.Errorf("%v: %v", v, err)
 			}
 			if !d.scorer.ready {
@@ -228,7 +228,7 @@ func TestScoreAllocatesNothing(t *testing.T) {
 	c := Classifier{Rows: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection}
 	var d Drawer
 	draw := func() {
-		if err := d.Draw(t.Context(), p, y, 3, c); err != nil {
+		if err := d.Draw(t.Context(), p, y, 3, c, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
