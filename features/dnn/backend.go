@@ -40,7 +40,7 @@ func newBackend(e engine, name, device string, most int, wait time.Duration) *ba
 }
 
 // take returns the model laid out for an input size, for the caller alone until put. One that has to be laid
-// out takes the place of those which were not used for the longest, and their memory.
+// out takes the place of those which were not used for the longest, and of a larger one than is kept, and their memory.
 func (c *backend) take(size image.Point) (n laidOut, err error) {
 	c.mu.Lock()
 	at := slices.IndexFunc(c.networks, func(n laidOut) bool { return n.size == size })
@@ -58,16 +58,27 @@ func (c *backend) take(size image.Point) (n laidOut, err error) {
 	return n, err
 }
 
-// makeRoom closes what would be too many networks with another for an input size.
+// makeRoom closes what would be too many networks with another for an input size. Of those that are larger than keep
+// there is one, beside the others: a look at all of a picture leaves those of its windows.
 func (c *backend) makeRoom(size image.Point) error {
-	pixels, keep := c.most*size.X*size.Y, 0
-	for ; keep < len(c.networks); keep++ {
-		size := c.networks[keep].size
-		if pixels += c.most * size.X * size.Y; pixels > c.keep() {
-			break
+	most, left := c.keep(), c.keep()
+	fits := func(size image.Point) bool {
+		pixels := c.most * size.X * size.Y
+		if pixels <= most {
+			left -= pixels
 		}
+		return pixels <= most && left >= 0
 	}
-	return c.dropFrom(keep)
+	fits(size)
+	var err error
+	c.networks = slices.DeleteFunc(c.networks, func(n laidOut) bool {
+		if fits(n.size) {
+			return false
+		}
+		err = errors.Join(err, n.close())
+		return true
+	})
+	return err
 }
 
 // put gives back what take returned.
@@ -78,19 +89,13 @@ func (c *backend) put(n laidOut) {
 }
 
 // drop closes the networks that are not in use.
-func (c *backend) drop() error {
+func (c *backend) drop() (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dropFrom(0)
-}
-
-func (c *backend) dropFrom(keep int) error {
-	var err error
-	for _, old := range c.networks[keep:] {
-		err = errors.Join(err, old.close())
+	for _, n := range c.networks {
+		err = errors.Join(err, n.close())
 	}
-	clear(c.networks[keep:])
-	c.networks = c.networks[:keep]
+	c.networks = nil
 	return err
 }
 

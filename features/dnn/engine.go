@@ -26,7 +26,7 @@ type engine interface {
 	// to be.
 	step() int
 	// keep bounds the pixels of all inputs that it is laid out for, of all images there may be in them, those in
-	// use left out: the more it takes to lay the model out, the more. The last one may be larger.
+	// use left out: the more it takes to lay the model out, the more. One that is larger by itself may be there besides.
 	keep() int
 	close() error
 }
