@@ -37,7 +37,21 @@ func contentType(m proto.Message, json bool) string {
 	if json {
 		return TypeJSON
 	}
-	return TypeProtobuf + "; message=" + messageName(m)
+	if of, published := contentTypes[messageName(m)]; published {
+		return of
+	}
+	return protobufOf(m)
+}
+
+func protobufOf(m proto.Message) string { return TypeProtobuf + "; message=" + messageName(m) }
+
+// contentTypes are those of the messages that are published all the time, by name.
+var contentTypes = map[string]string{}
+
+func init() {
+	for _, m := range []proto.Message{&segdv1.MaskFrame{}, &segdv1.Status{}, &segdv1.Event{}} {
+		contentTypes[messageName(m)] = protobufOf(m)
+	}
 }
 
 func messageName(m proto.Message) string {

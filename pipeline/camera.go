@@ -106,7 +106,8 @@ type Camera struct {
 	// stages in a row have failed soon after they learnt the objects again.
 	known      *tracker.Snapshot
 	failures   int
-	ration     ration // of events of objects
+	ration     ration                // of events of objects
+	mayTell    func(first bool) bool // ration.may
 	sayLimited rate.Sometimes
 
 	epoch          atomic.Uint64
@@ -170,6 +171,7 @@ func New(cfg Config) (*Camera, error) {
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.ration = newRation(c.limited)
+	c.mayTell = c.ration.may
 	c.stats.snap.Camera = cfg.Name
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)

@@ -108,9 +108,10 @@ func (s *stages) label(ctx context.Context, r *report) error {
 // decide says what the frame's detections lead to, and edits the objects accordingly.
 func (s *stages) decide(r *report) marking.Decision {
 	c, table := s.c, s.c.newest.table()
+	s.decided = r.scene
 	d := c.marker.Decide(table, &marking.Frame{
 		Time: r.pts, Width: r.frame.Width, Height: r.frame.Height,
-		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail, Part: r.scene.Part, Shows: r.scene.Shows,
+		Found: r.scene.Found, Looked: r.scene.Looked, Thumbnail: &r.scene.Thumbnail, Part: s.part, Shows: s.shows,
 		// What is looked for by what it looked like before is not to be taken for something new.
 		Marked: r.note != nil || table.Awaited(),
 	})
@@ -138,13 +139,14 @@ func (s *stages) decide(r *report) marking.Decision {
 // readers find the objects as they are in r from then on.
 func (s *stages) conclude(r *report) {
 	c := s.c
-	var edits []objects.Edit
+	s.edits = s.edits[:0]
 	if r.note != nil {
-		edits = append(edits, objects.Annotate{By: r.note.Annotation, Seq: r.seq, Time: r.pts})
+		s.edits = append(s.edits, objects.Annotate{By: r.note.Annotation, Seq: r.seq, Time: r.pts})
 	}
+	s.observed = objects.Observe{Result: r.result, Time: r.pts, Taken: r.taken, May: c.mayTell}
 	var told []objects.Event
 	c.ration.at(r.pts)
-	r.table, told = c.newest.table().Apply(append(edits, objects.Observe{Result: r.result, Time: r.pts, Taken: r.taken, May: c.ration.may})...)
+	r.table, told = c.newest.table().Apply(append(s.edits, &s.observed)...)
 	if r.marked = r.note != nil; r.marked {
 		r.table, _ = r.table.Apply(c.marker.Bind(r.table, r.note.Annotation, &r.scene.Thumbnail)...)
 	}

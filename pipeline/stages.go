@@ -69,6 +69,12 @@ type stages struct {
 	hider   *hider.Hider       // likewise; nil: nothing is hidden
 	shown   bool               // likewise: the last picture, but for what is hidden
 	hidden  []byte             // pixels, of the view's goroutine
+	// Of the tracker's goroutine: memory for each frame, and methods of the scene that is decided on, bound once.
+	edits    []objects.Edit
+	observed objects.Observe
+	decided  *features.Scene
+	part     func(first, second image.Rectangle) bool
+	shows    func(box image.Rectangle) float64
 	// Of the goroutine that makes scenes.
 	looks    looks
 	whole    tracker.Looks
@@ -160,6 +166,9 @@ func (c *Camera) once(ctx context.Context) error {
 }
 
 func (s *stages) build() (err error) {
+	s.edits = make([]objects.Edit, 0, 2) // people's mark, and what is observed
+	s.part = func(first, second image.Rectangle) bool { return s.decided.Part(first, second) }
+	s.shows = func(box image.Rectangle) float64 { return s.decided.Shows(box) }
 	for stage := range s.boxes {
 		s.boxes[stage] = mailbox.New(func(it *item) { s.dropped(Stage(stage), it) })
 	}
@@ -370,8 +379,9 @@ func (s *stages) features(it *item) error {
 	plan.PixelAspect = it.frame.PixelAspect
 	switch {
 	case it.note != nil && (it.note.Annotation.Frame == nil || *it.note.Annotation.Frame == it.seq):
-		plan = tracker.PlanFor(plan, it.note.Annotation)
-		s.plan.Store(&plan) // what comes until it is labelled shows all, too
+		all := tracker.PlanFor(plan, it.note.Annotation)
+		s.plan.Store(&all) // what comes until it is labelled shows all, too
+		plan = all
 	default:
 		plan = s.whole.Plan(plan, due)
 	}

@@ -76,7 +76,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
 	most := len(t.objects.all) + len(candidates) + 2 // what is hidden has two windows
-	p.Crops, p.Fine, p.tracks = slices.Grow(p.Crops, most), slices.Grow(p.Fine, most), make([]image.Rectangle, 0, most)
+	p.Crops, p.Fine, p.tracks = slices.Grow(p.Crops, most), slices.Grow(p.Fine, most), t.windows[:0]
 	var hidden []*object
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
@@ -112,6 +112,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 		p.crop(image.Rect(0, 0, windowLeast, windowLeast), view{1, 1})
 	}
 	p.finish()
+	t.windows = p.tracks
 	return p.Plan
 }
 

@@ -26,15 +26,16 @@ type Tracker struct {
 	projection *features.Projection // fitted to the first annotated scene
 	objects    objects
 
-	frames   frames         // of the window
-	size     image.Point    // of the pictures
-	aspect   float64        // of their pixels: features.Scene.PixelAspect
-	turn     int            // of a sweep
-	seeking  int            // for how many pictures objects of another time are still looked for
-	fresh    int            // for how many pictures everything is looked at
-	remade   features.Scene // in place of one that was planned too early
-	elapsed  int            // frames of the camera that the newest came after the one before it
-	light    features.Light // of the newest scene that shows objects
+	frames   frames            // of the window
+	size     image.Point       // of the pictures
+	aspect   float64           // of their pixels: features.Scene.PixelAspect
+	turn     int               // of a sweep
+	seeking  int               // for how many pictures objects of another time are still looked for
+	fresh    int               // for how many pictures everything is looked at
+	remade   features.Scene    // in place of one that was planned too early
+	elapsed  int               // frames of the camera that the newest came after the one before it
+	light    features.Light    // of the newest scene that shows objects
+	windows  []image.Rectangle // memory of a planner's tracks
 	past     history.History
 	affinity propagation.Affinity
 	recall   recall.Recall

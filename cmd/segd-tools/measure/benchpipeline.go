@@ -98,7 +98,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  cpu_percent        100 is one core\n" +
 			"  core_ms            processor time for a published frame\n" +
 			"  rss_mb             resident memory\n" +
-			"  allocs_per_frame   on Go's heap, of published frames\n" +
+			"  allocs_per_frame   on Go's heap, for a published frame, but for what is measured with\n" +
 			"  images_per_run     that the model computes together (--batch)\n" +
 			"  device_failures    times a card failed and the processor took over\n" +
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
@@ -460,10 +460,16 @@ func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipeli
 	if err := pause.For(ctx, benchSettled); err != nil {
 		return err
 	}
+	earlier, err := s.metrics(ctx)
+	if err != nil {
+		return err
+	}
 	before, err := s.metrics(ctx)
 	if err != nil {
 		return err
 	}
+	const mallocs = "go_memstats_mallocs_total"
+	scrape := before.sum(mallocs) - earlier.sum(mallocs) // what being asked for metrics allocates
 	began := time.Now()
 	s.record(true)
 	if err := measuring(ctx, std, f.duration); err != nil {
@@ -506,7 +512,7 @@ func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipeli
 	r.CPU = 100 * grown("process_cpu_seconds_total") / took
 	r.CoreMS = 1000 * grown("process_cpu_seconds_total") / published
 	r.RSS = after.sum("process_resident_memory_bytes") / (1 << 20)
-	r.Allocs = grown("go_memstats_mallocs_total") / published
+	r.Allocs = max(0, grown(mallocs)-scrape) / published
 	r.Batch = grown("segd_dnn_images_total") / max(1, grown("segd_dnn_runs_total"))
 	r.Failures = grown("segd_dnn_device_failures_total")
 	return nil

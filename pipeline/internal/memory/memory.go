@@ -155,9 +155,10 @@ func (m *Memory) Objects() (all []annotation.Object) {
 
 // Misses tells whether people's objects are in sight that are in no picture that something was marked on.
 func (m *Memory) Misses(table objects.Table) bool {
-	marked := m.Marked()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return slices.ContainsFunc(table.All(), func(o objects.Object) bool {
-		return o.Area > 0 && !o.Automatic() && !slices.ContainsFunc(marked, func(s *Scene) bool { return s.shows(o.ID) })
+		return o.Area > 0 && !o.Automatic() && !slices.ContainsFunc(m.marked, func(s *Scene) bool { return s.shows(o.ID) })
 	})
 }
 
