@@ -45,7 +45,9 @@ func (b *Bus) PublishMask(mf *segdv1.MaskFrame) error {
 	if mf.PublishTime == nil {
 		mf.PublishTime = timestamppb.Now()
 	}
-	return b.publish(KindMask, mf, &mf.Site, mf.Camera, b.run+"."+mf.Camera+"."+leased(mf.Lease)+strconv.FormatUint(mf.Sequence, 10))
+	id := append(append(append(make([]byte, 0, 128), b.run...), '.'), mf.Camera...)
+	id = strconv.AppendUint(append(append(id, '.'), leased(mf.Lease)...), mf.Sequence, 10)
+	return b.publish(KindMask, mf, &mf.Site, mf.Camera, string(id))
 }
 
 // PublishEvent publishes e, which subscribers get and the site's JetStream stream

@@ -65,6 +65,7 @@ type Frame struct {
 
 	refs atomic.Int32
 	kept *Kept // what Pix was made of, if that takes less; else nil
+	own  Kept  // kept's memory, which outlives the frame's references
 }
 
 // Retain adds a reference. It panics on a frame that has none left.
@@ -118,8 +119,9 @@ func (s *Source) decodedFrame(pic *codec.Picture) (*Frame, error) {
 		decoded.Free()
 		return f, nil
 	}
-	f.kept = newKept(f)
-	f.kept.decoded = decoded
+	f.own.begin(f)
+	f.own.decoded = decoded
+	f.kept = &f.own
 	return f, nil
 }
 

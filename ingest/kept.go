@@ -27,16 +27,16 @@ func (f *Frame) Keep() *Kept {
 		return f.kept
 	}
 	f.Retain()
-	k := newKept(f)
+	k := new(Kept)
+	k.begin(f)
 	k.frame = f
 	return k
 }
 
-// newKept returns one of f's size, with one reference and without a picture.
-func newKept(f *Frame) *Kept {
-	k := &Kept{Width: f.Width, Height: f.Height, PixelAspect: f.PixelAspect}
+// begin makes k one of f's size, with one reference and without a picture.
+func (k *Kept) begin(f *Frame) {
+	k.Width, k.Height, k.PixelAspect = f.Width, f.Height, f.PixelAspect
 	k.refs.Store(1)
-	return k
 }
 
 // Bytes is how much memory the picture takes.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -159,7 +157,7 @@ func (s *stages) conclude(r *report) {
 	}
 	s.recycle(r.item)
 	r.published = time.Now()
-	r.masks.PublishTime = timestamppb.New(r.published)
+	message.SetTime(r.masks.PublishTime, r.published)
 	if c.memory.Use() {
 		r.events = append(r.events, c.acceptance(r.seq, ""))
 	}

@@ -49,20 +49,21 @@ const markIoU = 0.5
 
 // A Marker knows the tracks of one camera. It belongs to one goroutine.
 type Marker struct {
-	cfg    Config
-	tracks *track.Tracker
-	now    []track.Track   // after the last frame
-	about  map[uint32]note // by track
-	time   time.Duration   // of the last frame
-	since  time.Duration   // from the frame before to the last one
-	size   image.Point     // of the pictures
-	cuts   features.CutDetector
-	camera features.CameraMotion
-	moves  float64                                  // the camera's motion of late
-	found  []features.Detection                     // in the last frame, of classes that have tracks
-	seen   track.Frame                              // while the tracks take a frame: that
-	looks  [][]float32                              // what each of found looks like
-	part   func(first, second image.Rectangle) bool // the frame's Part, likewise
+	cfg     Config
+	tracks  *track.Tracker
+	now     []track.Track   // after the last frame
+	about   map[uint32]note // by track
+	time    time.Duration   // of the last frame
+	since   time.Duration   // from the frame before to the last one
+	size    image.Point     // of the pictures
+	cuts    features.CutDetector
+	camera  features.CameraMotion
+	moves   float64                                  // the camera's motion of late
+	found   []features.Detection                     // in the last frame, of classes that have tracks
+	seen    track.Frame                              // while the tracks take a frame: that
+	looks   [][]float32                              // what each of found looks like
+	extents []tracker.Extent                         // of the last decision
+	part    func(first, second image.Rectangle) bool // the frame's Part, likewise
 }
 
 // note is what is known of a track.
@@ -126,7 +127,8 @@ type Decision struct {
 	// Annotation marks objects in the frame: those that begin, and those that are no longer dormant; nil if there is
 	// nothing to be marked. If the tracker refuses it, Refuse is to be told.
 	Annotation *annotation.Annotation
-	// Extents are those of the objects that have a track and are not dormant, where the frame was looked at.
+	// Extents are those of the objects that have a track and are not dormant, where the frame was looked at, until the next
+	// decision.
 	Extents []tracker.Extent
 	// Refused is how many tracks did not become objects, because there are too many: Config.MaxObjects of
 	// them, or annotation.MaxFollowed with those of people. Each is told once.
@@ -171,6 +173,7 @@ func (d *deciding) mark(id uint32, box image.Rectangle) {
 // Decide says what f leads to, where the objects are those of a table.
 func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	d := &deciding{view: view{m, table}}
+	d.Extents = m.extents[:0]
 	motion, shift, _ := m.camera.Step(f.Thumbnail, nil)
 	cut := m.cuts.Step(&m.camera, f.Time)
 	if size := image.Pt(f.Width, f.Height); size != m.size {
@@ -187,7 +190,6 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 	m.part = f.Part
 	m.now, ended = m.tracks.Step(m.frame(f, shift))
 	m.part = nil
-	d.Extents = slices.Grow(d.Extents, len(m.now))
 	for _, e := range ended {
 		d.ended(e)
 	}
@@ -202,6 +204,7 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 			d.Extents = append(d.Extents, tracker.Extent{ID: o.ID})
 		}
 	}
+	m.extents = d.Extents
 	return d.Decision
 }
 

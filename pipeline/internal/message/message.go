@@ -20,19 +20,25 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// Masks are those of a frame at that stream time, of which the scene is: a table's objects, with what res has of them.
+// Masks are those of a frame at that stream time, of which the scene is: a table's objects, with what res has of them. The
+// time of publication is there to be set.
 func Masks(f *ingest.Frame, pts time.Duration, scene *features.Scene, res *tracker.Result, table objects.Table) *segdv1.MaskFrame {
 	own := new(struct { // in one piece
-		frame    segdv1.MaskFrame
-		captured timestamppb.Timestamp
+		frame               segdv1.MaskFrame
+		captured, published timestamppb.Timestamp
 	})
 	m := &own.frame
 	m.Sequence, m.PtsNs = res.Seq, pts.Nanoseconds()
-	own.captured.Seconds, own.captured.Nanos = f.Captured.Unix(), int32(f.Captured.Nanosecond())
-	m.CaptureTime, m.CaptureClock = &own.captured, captureClock(f.Clock)
+	m.CaptureTime, m.CaptureClock, m.PublishTime = &own.captured, captureClock(f.Clock), &own.published
+	SetTime(m.CaptureTime, f.Captured)
 	m.Width, m.Height, m.PixelAspect = int32(res.Width), int32(res.Height), f.PixelAspect
 	m.Objects, m.RegionsOfInterest = Objects(res, table), regions(scene)
 	return m
+}
+
+// SetTime makes t that of a moment.
+func SetTime(t *timestamppb.Timestamp, to time.Time) {
+	t.Seconds, t.Nanos = to.Unix(), int32(to.Nanosecond())
 }
 
 // regions are the parts of the image that a scene shows.

@@ -83,7 +83,7 @@ func TestMasksAllocs(t *testing.T) {
 		table := tableOf(res)
 		return testing.AllocsPerRun(100, func() { Masks(frame, 0, scene, res, table) })
 	}
-	// The message with its time, and of objects and regions a list and what is in it; and the text of each mask.
+	// The message with its times, and of objects and regions a list and what is in it; and the text of each mask.
 	const most = 5
 	for n := range 4 {
 		if got := allocs(); got > most+float64(n) {
