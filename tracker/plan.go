@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/recall"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // How fine superpixels are to be where an object is.
@@ -75,8 +76,10 @@ func (t *Tracker) Plan(plan features.Plan, candidates ...Candidate) features.Pla
 func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate) features.Plan {
 	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
-	most := len(t.objects.all) + len(candidates) + 2 // what is hidden has two windows
-	p.Crops, p.Fine, p.tracks = slices.Grow(p.Crops, most), slices.Grow(p.Fine, most), t.windows[:0]
+	p.tracks = t.windows[:0]
+	if n := len(t.objects.all) + len(candidates); n > 0 {
+		p.Crops, p.Fine = scratch.Grow(p.Crops, n+2)[:0], scratch.Grow(p.Fine, n)[:0] // what is hidden has two windows
+	}
 	var hidden []*object
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
