@@ -40,9 +40,9 @@ type reports struct {
 	// told are the packets that there should have been until the last report, and toldReceived those that there were.
 	told, toldReceived int64
 	jitter             jitter
-	shake              time.Duration
-	sent               uint32    // middle of the NTP time of the camera's newest report
-	heardAt            time.Time // when that came; zero: none did
+	interarrival       time.Duration // jitter (section 6.4.1)
+	sent               uint32        // middle of the NTP time of the camera's newest report
+	heardAt            time.Time     // when that came; zero: none did
 }
 
 // newReports begins to write reports about a stream. Close must follow.
@@ -78,13 +78,13 @@ func (r *reports) came(p *rtp.Packet) {
 	case !r.began || r.of != p.SSRC || ahead >= 1<<15 && -ahead > maxMisorder:
 		r.began, r.of = true, p.SSRC
 		r.first, r.last = int64(p.SequenceNumber), int64(p.SequenceNumber)
-		r.received, r.told, r.toldReceived, r.jitter, r.shake = 0, 0, 0, jitter{}, 0
+		r.received, r.told, r.toldReceived, r.jitter, r.interarrival = 0, 0, 0, jitter{}, 0
 	case ahead < 1<<15:
 		r.last += int64(ahead)
 	}
 	r.received++
 	if r.format.PTSEqualsDTS(p) {
-		r.shake = r.jitter.add(p.Timestamp, time.Now())
+		r.interarrival = r.jitter.add(p.Timestamp, time.Now())
 	}
 }
 
@@ -109,7 +109,7 @@ func (r *reports) report(now time.Time) *rtcp.ReceiverReport {
 		SSRC:               r.of,
 		LastSequenceNumber: uint32(r.last),
 		TotalLost:          uint32(min(max(0, expected-r.received), mostLost)),
-		Jitter:             uint32(r.shake.Seconds() * ticksPerSecond),
+		Jitter:             uint32(r.interarrival.Seconds() * ticksPerSecond),
 	}
 	if since := expected - r.told; since > 0 {
 		about.FractionLost = uint8(min(max(0, since-(r.received-r.toldReceived))*256/since, 255))
