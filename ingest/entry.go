@@ -199,23 +199,6 @@ func recoveryPictures(payload []byte) int {
 // sliceHead is how much of a slice is read: more than what is before and in slice_type takes.
 const sliceHead = 32
 
-// appendRBSP appends to dst what NAL unit data is without emulation prevention bytes (H.264, 7.4.1). It is
-// h264.EmulationPreventionRemove into memory of the caller's.
-func appendRBSP(dst, data []byte) []byte {
-	zeros := 0
-	for _, b := range data {
-		if zeros >= 2 && b == 3 {
-			zeros = 0
-			continue
-		}
-		if zeros++; b != 0 {
-			zeros = 0
-		}
-		dst = append(dst, b)
-	}
-	return dst
-}
-
 // h264SliceType is slice_type of H.264, table 7-6. From 5 on it means the same of all slices
 // of the picture.
 type h264SliceType uint32
@@ -224,8 +207,7 @@ func (t h264SliceType) intra() bool { return t == 2 || t == 4 || t == 7 || t == 
 
 // h264Slice reads the head of a slice: H.264, 7.3.3.
 func h264Slice(nalu []byte) (firstMacroblock uint32, typ h264SliceType, err error) {
-	var head [sliceHead]byte
-	rbsp := appendRBSP(head[:0], nalu[1:min(len(nalu), sliceHead)])
+	rbsp := h264.EmulationPreventionRemove(nalu[1:min(len(nalu), sliceHead)])
 	pos := 0
 	if firstMacroblock, err = mbits.ReadGolombUnsigned(rbsp, &pos); err != nil {
 		return 0, 0, err
@@ -245,8 +227,7 @@ const (
 
 // h265Slice reads the head of a slice segment, of another kind than IRAP: H.265, 7.3.6.1.
 func (t *track) h265Slice(nalu []byte) (first bool, typ int, err error) {
-	var head [sliceHead]byte
-	rbsp := appendRBSP(head[:0], nalu[2:min(len(nalu), sliceHead)])
+	rbsp := h264.EmulationPreventionRemove(nalu[2:min(len(nalu), sliceHead)])
 	pos := 0
 	if first, err = mbits.ReadFlag(rbsp, &pos); err != nil {
 		return false, 0, err

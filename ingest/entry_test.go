@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/pion/rtp"
 
@@ -648,14 +647,4 @@ func FuzzEntry(f *testing.F) {
 			t.Errorf("marked: %+v", marked)
 		}
 	})
-}
-
-func TestAppendRBSP(t *testing.T) {
-	for _, data := range [][]byte{
-		nil, {3}, {0, 0, 3}, {0, 0, 3, 1}, {0, 0, 1, 3}, {1, 0, 0, 3, 0, 0, 3, 0, 0, 3}, {0, 0, 3, 3}, {0, 3, 0, 3}, {0, 0, 4, 3, 0},
-	} {
-		if got, want := appendRBSP(nil, data), h264.EmulationPreventionRemove(data); !bytes.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", data, got, want)
-		}
-	}
 }

@@ -359,25 +359,8 @@ func (t *track) join(params, au [][]byte) []byte {
 	case codec.AV1:
 		return obuStream(au)
 	}
-	return annexB(params, au)
-}
-
-// annexB joins NAL units of H.264 or H.265, each after a start code (H.264, annex B).
-func annexB(lists ...[][]byte) []byte {
-	const startCode = "\x00\x00\x00\x01"
-	size := 0
-	for _, list := range lists {
-		for _, n := range list {
-			size += len(startCode) + len(n)
-		}
-	}
-	out := make([]byte, 0, size)
-	for _, list := range lists {
-		for _, n := range list {
-			out = append(append(out, startCode...), n...)
-		}
-	}
-	return out
+	unit, _ := h264.AnnexB(slices.Concat(params, au)).Marshal() // never fails; H.265 has the same
+	return unit
 }
 
 // obuStream joins OBUs into AV1's low-overhead format, in which each says how
