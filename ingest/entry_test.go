@@ -228,7 +228,7 @@ func TestEntryH264(t *testing.T) {
 					r.handle(p)
 				}
 			}
-			if n := r.gone[MissNoKey].Load(); n != period-5 {
+			if n := r.missed[MissNoKey].Load(); n != period-5 {
 				t.Errorf("%d units came before the first that was taken, want %d", n, period-5)
 			}
 			got := shown(t, r)
@@ -406,7 +406,7 @@ func TestEntryAgain(t *testing.T) {
 		}
 		if i < 2 {
 			<-r.units
-			r.hurt.Store(true) // as the decoder says
+			r.corrupt.Store(true) // as the decoder says
 		}
 	}
 	if got := shown(t, r); len(got) != 4 || got[2] != 2 || got[5] != 5 {

@@ -160,7 +160,7 @@ const maxPending = 16
 // decode decodes one access unit and emits its pictures.
 func (f *feed) decode(u unit) {
 	if u.disposable && f.behind() {
-		f.recv.gone.add(MissDisposable)
+		f.recv.missed.add(MissDisposable)
 		f.tell(nil)
 		return
 	}
@@ -177,15 +177,15 @@ func (f *feed) decode(u unit) {
 	}
 	if on := f.decoding.on; on != f.dec.Device() {
 		f.tellDecoder()
-		f.recv.hurt.Store(true) // software has not seen what this unit refers to
+		f.recv.corrupt.Store(true) // software has not seen what this unit refers to
 	}
 	f.trouble = err
 	switch {
 	case err != nil:
-		f.recv.gone.add(MissUndecodable)
-		f.recv.hurt.Store(true)
+		f.recv.missed.add(MissUndecodable)
+		f.recv.corrupt.Store(true)
 	case u.lower:
-		f.recv.gone.add(MissUndecodable)
+		f.recv.missed.add(MissUndecodable)
 		err = errLower
 	}
 	f.tell(err)
@@ -205,7 +205,7 @@ func (f *feed) behind() bool {
 // tell passes on how many units gave no frame; err is the newest of their errors,
 // if it is known.
 func (f *feed) tell(err error) {
-	f.recv.gone.tell(func(why Miss, n int) {
+	f.recv.missed.tell(func(why Miss, n int) {
 		f.src.cfg.Observer.Missed(why, n)
 		switch why {
 		case MissLost:
@@ -227,7 +227,7 @@ func (f *feed) tellNetwork() {
 	f.networkAt = time.Now()
 	r := f.recv
 	if came := int(r.came.Swap(0)); came > 0 {
-		f.src.cfg.Observer.Packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)), time.Duration(r.shake.Load()))
+		f.src.cfg.Observer.Packets(came, int(r.late.Swap(0)), int(r.lost.Swap(0)), time.Duration(r.interarrival.Load()))
 	}
 }
 

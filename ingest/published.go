@@ -89,7 +89,7 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 	c.begin(ctx, func(ctx context.Context) error {
 		return p.Run(ctx, func(p Packet) {
 			if p.Lost > 0 {
-				r.never.Add(int64(p.Lost))
+				r.lost.Add(int64(p.Lost))
 				r.gap()
 			}
 			if p.Late {

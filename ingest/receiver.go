@@ -43,18 +43,18 @@ var errEndless = fmt.Errorf("an access unit of more than %d packets", maxPackets
 
 // receiver makes access units of the packets of one connection. handle and gap
 // are called by the goroutine that reads the network and never block; units and
-// gone are read by the source's.
+// missed are read by the source's.
 type receiver struct {
-	track *track
-	clock senderClock
-	units chan unit
-	began chan struct{}         // closed when the first unit is there
-	alive chan struct{}         // has a value when the camera has said that it has no newer picture
-	bytes atomic.Int64          // of units
-	gone  misses                // access units that will not come
-	why   atomic.Pointer[error] // what was wrong with packets since the last good unit
-	hurt  atomic.Bool           // the decoder could not use a unit
-	shake atomic.Int64          // interarrival jitter, nanoseconds
+	track        *track
+	clock        senderClock
+	units        chan unit
+	began        chan struct{}         // closed when the first unit is there
+	alive        chan struct{}         // has a value when the camera has said that it has no newer picture
+	bytes        atomic.Int64          // of units
+	missed       misses                // access units that will not come
+	why          atomic.Pointer[error] // what was wrong with packets since the last good unit
+	corrupt      atomic.Bool           // the decoder could not use a unit
+	interarrival atomic.Int64          // jitter, nanoseconds
 	// keyless counts the access units that came and could not be decoded because there was
 	// none to start from before them.
 	keyless atomic.Int64
@@ -64,7 +64,7 @@ type receiver struct {
 	// refused is why none of the packets will ever make a picture; at most one value.
 	refused chan error
 	// Packets, until they are told.
-	came, late, never atomic.Int64
+	came, late, lost atomic.Int64
 	// refresh asks the sender for a key frame; nil where that cannot be done. It is
 	// called with every packet until the key frame is there.
 	refresh func()
@@ -97,14 +97,14 @@ func (r *receiver) gap() { r.gapped = true }
 // handle takes one RTP packet.
 func (r *receiver) handle(p *rtp.Packet) {
 	r.came.Add(1)
-	r.shake.Store(int64(r.jitter.add(p.Timestamp, time.Now())))
+	r.interarrival.Store(int64(r.jitter.add(p.Timestamp, time.Now())))
 	if r.gapped {
 		r.gapped = false
 		r.track.reset() // what it holds will never be whole
 		r.packets = 0
 		r.fault(p.Timestamp)
 	}
-	if r.hurt.Swap(false) {
+	if r.corrupt.Swap(false) {
 		r.damage()
 	}
 	r.assemble(p)
@@ -126,7 +126,7 @@ func (r *receiver) fault(t uint32) {
 	}
 	r.faulty, r.faultAt = true, t
 	r.damage()
-	r.gone.add(MissLost)
+	r.missed.add(MissLost)
 }
 
 func (r *receiver) assemble(p *rtp.Packet) {
@@ -154,9 +154,9 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		r.why.Store(nil)
 		r.keyless.Add(1)
 		if r.full {
-			r.gone.add(MissOverflow)
+			r.missed.add(MissOverflow)
 		} else {
-			r.gone.add(MissNoKey)
+			r.missed.add(MissNoKey)
 		}
 		return
 	}
@@ -235,7 +235,7 @@ func (r *receiver) queue(u unit) bool {
 		}
 	}
 	r.bytes.Add(-n)
-	r.gone.add(MissOverflow)
+	r.missed.add(MissOverflow)
 	return false
 }
 

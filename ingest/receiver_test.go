@@ -42,7 +42,7 @@ func TestOverflow(t *testing.T) {
 	count := func(want map[Miss]int) {
 		t.Helper()
 		got := map[Miss]int{}
-		r.gone.tell(func(why Miss, n int) { got[why] = n })
+		r.missed.tell(func(why Miss, n int) { got[why] = n })
 		if !maps.Equal(got, want) {
 			t.Errorf("counted %v, want %v", got, want)
 		}
@@ -382,7 +382,7 @@ func TestGap(t *testing.T) {
 					t.Errorf("unit %d: asked %d times for a key frame", i, asked-before)
 				}
 			}
-			if n := r.gone[MissLost].Load(); n != 1 {
+			if n := r.missed[MissLost].Load(); n != 1 {
 				t.Errorf("%d units lost, want 1", n)
 			}
 			dec, err := codec.NewDecoder(id)

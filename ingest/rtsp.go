@@ -192,7 +192,7 @@ func (t *rtspTalk) negotiate(overTCP bool) (described bool, err error) {
 		handle = func(p *rtp.Packet) { t.reports.came(p); t.recv.handle(p) }
 		hear = func(p rtcp.Packet) { t.reports.heard(p); t.recv.clock.handle(p) }
 	}
-	t.client.OnPacketsLost = func(n uint64) { t.recv.never.Add(int64(n)) }
+	t.client.OnPacketsLost = func(n uint64) { t.recv.lost.Add(int64(n)) }
 	t.client.OnPacketRTP(track.media, track.format, func(p *rtp.Packet) { came(); handle(p) })
 	t.client.OnPacketRTCP(track.media, func(p rtcp.Packet) { came(); hear(p) })
 	_, err = insist(t, func() (*base.Response, error) { return t.client.Play(nil) })

@@ -132,7 +132,7 @@ func TestVP9Layers(t *testing.T) {
 				t.Errorf("shown are %v, want %v", got, tc.want)
 			}
 			missed := map[Miss]int{}
-			r.gone.tell(func(why Miss, n int) { missed[why] = n })
+			r.missed.tell(func(why Miss, n int) { missed[why] = n })
 			if !maps.Equal(missed, tc.missed) {
 				t.Errorf("missed are %v, want %v", missed, tc.missed)
 			}

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFERS = 4, NUMBER_BITS = 8, STEP_US = 10000 };
+enum { BUFFERS = 4, NUMBER_BITS = 8, STEP_US = 40000 };
 
 static int camera = -1; // its file descriptor
 static unsigned width = 64, height = 48;
@@ -135,7 +135,7 @@ static int answer(unsigned long request, void *arg)
 		struct v4l2_captureparm *p = &((struct v4l2_streamparm *)arg)->parm.capture;
 		p->capability = V4L2_CAP_TIMEPERFRAME;
 		p->timeperframe.numerator = 1;
-		p->timeperframe.denominator = 100;
+		p->timeperframe.denominator = 25;
 		return 0;
 	}
 	case VIDIOC_S_FMT: {
