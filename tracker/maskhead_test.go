@@ -166,3 +166,54 @@ func TestMaskHeadOutlines(t *testing.T) {
 		t.Errorf("the outline is %.2f pixels off in the mean; want 1.5 at most, of cells of 2", mean)
 	}
 }
+
+// What people take off an object stays off it, though the mask head has it for a part of the thing; until it is marked by a box anew.
+func TestMaskHeadLeavesCorrections(t *testing.T) {
+	balls := []disc{{60, 60, 16, red}, {95, 60, 16, [3]byte{60, 180, 60}}}
+	box := balls[0].box().Union(balls[1].box())
+	know := &knowing{}
+	ex, err := features.New(features.Config{Superpixels: 600}, know)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := newTracker(t, Config{})
+	for i := range uint64(9) {
+		bgr, truth := draw(i, balls...)
+		both := make([]uint8, len(truth[0]))
+		for at := range both {
+			both[at] = truth[0][at] | truth[1][at]
+		}
+		know.truth = both
+		s := &features.Scene{Seq: i}
+		if err := ex.Extract(s, bgr, testWidth, testHeight, features.Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+		var a *annotation.Annotation
+		switch i {
+		case 0, 6:
+			a = &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: []annotation.Object{
+				{ID: 1, Label: "both", Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
+			}}
+		case 2:
+			a = &annotation.Annotation{
+				Width: testWidth, Height: testHeight, Objects: []annotation.Object{{ID: 1}},
+				Background: stroke(20, annotation.Point{90, 60}, annotation.Point{100, 60}),
+			}
+		}
+		asked := know.boxes
+		res, err := tr.Step(t.Context(), s, nil, a, []Extent{{ID: 1, Box: box, Detected: box}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := both
+		if i >= 2 && i < 6 {
+			want = truth[0]
+			if know.boxes > asked {
+				t.Errorf("frame %d: the mask head was asked", i)
+			}
+		}
+		if got := iou(res.Objects[0].Mask, want); got < 0.8 {
+			t.Errorf("frame %d: IoU %.2f; want .8", i, got)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type object struct {
 	maskGrid              *features.Grid  // in the newest scene: log odds of cells to be the thing in detected
 	maskLogits            []float32       // of each superpixel; of none, where maskGrid says nothing
 	misfit                float64         // of its last mask's box and the extent then, 0…1
+	corrected             bool            // by people: what they drew may be another part of the thing than a box or a mask head tells
 	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
 	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
 }
@@ -58,7 +59,7 @@ func (o *objects) views() []propagation.Object {
 	o.viewsOf = o.viewsOf[:0]
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, propagation.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
-		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
+		if at := &o.all[k]; at.Tracked && !at.detected.Empty() && !at.corrected {
 			o.viewsOf[k].Extent, o.viewsOf[k].Misfit, o.viewsOf[k].MaskLogits = at.detected, at.misfit, at.maskLogits
 		}
 		o.viewsOf[k].TrackLost = !o.all[k].Tracked && !o.all[k].extent.Empty()
@@ -101,12 +102,12 @@ func (o *objects) track(extents []Extent, lostAfter int) {
 	}
 }
 
-// computeMaskLogits sets the mask logits of the objects with a track whose box was detected in s.
+// computeMaskLogits sets the mask logits of the objects with a track whose box was detected in s and that were not corrected.
 func (o *objects) computeMaskLogits(s *features.Scene) error {
 	for k := range o.all {
 		at := &o.all[k]
 		at.maskLogits = at.maskLogits[:0]
-		if b := at.detected; at.Tracked && !b.Empty() {
+		if b := at.detected; at.Tracked && !b.Empty() && !at.corrected {
 			if at.maskGrid == nil {
 				at.maskGrid = new(features.Grid)
 			}
@@ -168,6 +169,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		if marked[k].Defined {
 			t.objects.all[i] = fresh
 		}
+		t.objects.all[i].corrected = !a.Automatic && o.Box == nil
 	}
 	for k, o := range a.Objects {
 		if b := o.Box; b != nil {

@@ -33,6 +33,7 @@ func (t *Tracker) Recall(ctx context.Context, s *features.Scene, ann *annotation
 	t.evictAll()
 	for k := range t.objects.all {
 		t.objects.all[k].Lose(t.cfg.OccludedFrames)
+		t.objects.all[k].corrected = false // masks that it is recalled by are no corrections
 	}
 	return nil
 }
