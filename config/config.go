@@ -490,7 +490,7 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show is the role whose users see the pictures with nothing hidden: operator. With nobody no user does. Default "nobody".
+	// Show says which users see the pictures with nothing hidden: operator, those with that role, or nobody, no user. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -79,9 +79,9 @@ func (s *Scene) Part(first, second image.Rectangle) bool {
 
 // shared is the share of the thing in the first of two boxes that is of the thing in the second, too; 0 if that is not known.
 func (s *Scene) shared(first, second image.Rectangle) float64 {
-	a, errA := s.newGrid(corners(first))
+	a, errA := s.newGrid(Corners(first))
 	defer a.release()
-	b, errB := s.newGrid(corners(second))
+	b, errB := s.newGrid(Corners(second))
 	defer b.release()
 	if errA != nil || errB != nil || a == nil || b == nil {
 		return 0
@@ -106,7 +106,7 @@ func (s *Scene) shared(first, second image.Rectangle) float64 {
 // the rest of the box, which is inside the image, to 0. It returns false and leaves bits alone if the scene was made without a
 // Masker, or shows nothing of the box.
 func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
-	g, err := s.newGrid(corners(box))
+	g, err := s.newGrid(Corners(box))
 	if g == nil {
 		return false, err
 	}
@@ -124,8 +124,8 @@ func (s *Scene) Shape(bits []uint8, box image.Rectangle) (bool, error) {
 	return true, nil
 }
 
-// corners are a box as x0, y0, x1 and y1.
-func corners(box image.Rectangle) [4]float64 {
+// Corners are a box as x0, y0, x1 and y1.
+func Corners(box image.Rectangle) [4]float64 {
 	return [4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}
 }
 

@@ -111,7 +111,7 @@ func (o *objects) computeMaskLogits(s *features.Scene) error {
 			if at.maskGrid == nil {
 				at.maskGrid = new(features.Grid)
 			}
-			switch ok, err := s.MaskGrid(at.maskGrid, [4]float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}); {
+			switch ok, err := s.MaskGrid(at.maskGrid, features.Corners(b)); {
 			case err != nil:
 				return fmt.Errorf("tracker: %w", err)
 			case ok:

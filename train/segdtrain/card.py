@@ -60,7 +60,7 @@ def add_mask_head(path, model, before, args, found, told):
     rows = [
         ("output `masks`", "1×32×H/8×W/8 float32, for the mask head alone"),
         ("mask head", "an ONNX file in base64 in the metadata, `segd.masks`: `region`, 1×3×896×28, the 96 channels of `features` and `masks` in a box grown 1.3 times at 28×28 cells, one plane below the other in three; `logits`, 1×1×28×28, of each cell to be the object's"),
-        ("mask head trained on", f"{args.objects:,} objects out of 19 in 20 of " + "; ".join(f"{pictures:,} pictures with {masks:,} masks ({name})" for name, (pictures, masks) in found.items()) + f"; {args.steps:,} steps of {args.batch}, learning rate {args.rate:g} to 0 by a cosine, seed {args.seed}, on the network with SHA-256 `{before}`"),
+        ("mask head trained on", f"{args.objects:,} objects out of " + "; ".join(f"{pictures:,} pictures with {masks:,} masks ({name})" for name, (pictures, masks) in found.items()) + f"; {args.steps:,} steps of {args.batch}, learning rate {args.rate:g} to 0 by a cosine, seed {args.seed}, on the network with SHA-256 `{before}`"),
         ("mean IoU of its masks", f"{told}; boxes off by 6 %, pasted objects among them, as in training"),
     ]
     at = next(i for i, line in enumerate(lines) if line.startswith("| SHA-256 |"))

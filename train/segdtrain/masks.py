@@ -544,7 +544,7 @@ def main():
     graft(args.model, model, args.out)
     path = os.path.splitext(args.out)[0] + ".md"
     if os.path.exists(path):
-        masks = {name: (len(v), sum(len(m) for _, m, _ in v)) for name, v in found.items()}
+        masks = {name: (len(v), sum(len(m) for _, m, _ in v)) for name, v in learnt.items()}
         card.add_mask_head(path, args.out, before, args, masks, told)
     return 0
 

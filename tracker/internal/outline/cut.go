@@ -289,7 +289,7 @@ func (r *Drawer) consult(f scene, part []int32) {
 		g.Over(f.patch)
 		for m, k := range part {
 			at := int(r.at[k])
-			u[m] -= gridWeight * min(max(g.At(at%f.patch.Cols, at/f.patch.Cols), -gridMost), gridMost)
+			u[m] -= gridWeight * gridMost * bounded(g.At(at%f.patch.Cols, at/f.patch.Cols)/gridMost)
 		}
 	}
 }

@@ -429,3 +429,13 @@ func TestDrawFollowsTheMaskHead(t *testing.T) {
 		}
 	}
 }
+
+// What a mask head says is no number where a network failed; it does not end the picture.
+func TestDrawWithoutNumbers(t *testing.T) {
+	p, _, y := disc(t)
+	g := &features.Grid{X1: float64(p.Width), Y1: float64(p.Height), Cols: 1, Rows: 1, Logits: []float32{float32(math.NaN())}}
+	var d Drawer
+	if err := d.Draw(t.Context(), p, y, 2, Classifier{}, []*features.Grid{nil, g}); err != nil {
+		t.Error(err)
+	}
+}
