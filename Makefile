@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test api-test clients examples-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -208,6 +208,9 @@ browser-test: ## use the page of the demo as people do, in Chromium; pictures in
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 30m ./browser ./page $(PAGETEST)
+
+click-test: ## one click, or a tap, marks what is under the pointer; Shift takes pieces off and on
+	@$(MAKE) --no-print-directory browser-test PAGETEST="-run TestPage/click"
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser

@@ -14,6 +14,11 @@ type Point struct{ X, Y float64 }
 // Click presses the mouse's button at a place and lets it go.
 func (p *Page) Click(ctx context.Context, at Point) error { return p.Drag(ctx, at) }
 
+// ShiftClick is Click with the Shift key held.
+func (p *Page) ShiftClick(ctx context.Context, at Point) error {
+	return p.drag(ctx, chromedp.ModifierShift, at)
+}
+
 // Hover moves the mouse to a place.
 func (p *Page) Hover(ctx context.Context, at Point) error {
 	return p.do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
@@ -22,8 +27,12 @@ func (p *Page) Hover(ctx context.Context, at Point) error {
 // Drag presses the mouse's button at the first point, moves through the others and
 // lets it go.
 func (p *Page) Drag(ctx context.Context, way ...Point) error {
+	return p.drag(ctx, chromedp.ModifierNone, way...)
+}
+
+func (p *Page) drag(ctx context.Context, keys chromedp.Modifier, way ...Point) error {
 	mouse := func(kind input.DispatchMouseEventType, at Point, button input.MouseButton, held int64) chromedp.Action[chromedp.Void] {
-		return chromedp.MouseEvent(kind, at.X, at.Y, chromedp.ButtonType(button), chromedp.ClickCount(1),
+		return chromedp.MouseEvent(kind, at.X, at.Y, chromedp.ButtonType(button), chromedp.ClickCount(1), chromedp.ButtonModifiers(keys),
 			func(e *input.DispatchMouseEventParams) { e.Buttons = held })
 	}
 	last := way[len(way)-1]

@@ -8,6 +8,7 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -205,6 +206,16 @@ func (h *hand) previewed(ctx context.Context) error {
 	defer cancel()
 	_, err := h.until(ctx, "a preview", func(s said) bool { return s.Preview == "ready" })
 	return err
+}
+
+// previewedArea is how many pixels the page says that the marks make; 0: it does not say.
+func (h *hand) previewedArea(ctx context.Context) int {
+	found := regexp.MustCompile(`([\d,]+) px`).FindStringSubmatch(h.text(ctx, "#mark-status"))
+	if len(found) != 2 {
+		return 0
+	}
+	area, _ := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
+	return area
 }
 
 // accept presses the button and returns when it did, once the page is live again.

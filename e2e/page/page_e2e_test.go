@@ -63,6 +63,7 @@ func TestPage(t *testing.T) {
 		{"a phone in portrait: a line is drawn with a finger, and turned round", w.lineOnPhone},
 		{"a phone in portrait: the walker is marked with a finger, and followed", w.onPhone},
 		{"a click marks what is under the pointer; so do keys, and a tap on a phone", w.chosen},
+		{"a click with Shift takes a piece off the object, or on", w.shifted},
 		{"the walker is marked by a click, and followed", w.clicked},
 		{"strokes on a walking person are previewed, and thrown away", w.looks},
 		{"the page in the dark", w.dark},

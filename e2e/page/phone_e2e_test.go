@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -135,11 +132,7 @@ func (w *world) fingers(ctx context.Context) error {
 	// The fingers went four times as far apart, and the corners are 120 CSS pixels from
 	// each other.
 	side := 120 / (4 * canvas.Width / width)
-	var area float64
-	found := regexp.MustCompile(`([\d,]+) px`).FindStringSubmatch(h.text(ctx, "#mark-status"))
-	if len(found) == 2 {
-		area, _ = strconv.ParseFloat(strings.ReplaceAll(found[1], ",", ""), 64)
-	}
+	area := float64(h.previewedArea(ctx))
 	if area < 0.95*side*side || area > 1.05*side*side {
 		return fmt.Errorf("a square of %.1f pixels a side is previewed as %q", side, h.text(ctx, "#mark-status"))
 	}

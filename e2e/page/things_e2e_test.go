@@ -8,6 +8,7 @@ import (
 	"image"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -79,9 +80,11 @@ func (w *world) chosen(ctx context.Context) error {
 		if err := by.choose(); err != nil {
 			return err
 		}
+		chosen := time.Now()
 		if err := by.h.previewed(ctx); err != nil {
 			return err
 		}
+		w.note("chosen by %s: previewed after %v", by.name, time.Since(chosen).Round(time.Millisecond))
 		if err := by.h.picture(ctx, "8-chosen-by-"+by.name); err != nil {
 			return err
 		}
@@ -93,6 +96,54 @@ func (w *world) chosen(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// shifted takes a piece off the parked car, and what is beside it on.
+func (w *world) shifted(ctx context.Context) error {
+	h := w.desk
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
+	if err := h.offered(ctx); err != nil {
+		return err
+	}
+	middle := car.Min.Add(car.Max).Div(2)
+	if err := h.click(ctx, middle); err != nil {
+		return err
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	whole := h.previewedArea(ctx)
+	for _, by := range []struct {
+		name    string
+		at      image.Point
+		changed func(area int) bool
+	}{
+		{"off", middle, func(area int) bool { return area < whole }},
+		{"on", image.Pt(middle.X, car.Max.Y+20), func(area int) bool { return area > whole }},
+	} {
+		box, err := h.Find(ctx, "#canvas")
+		if err != nil {
+			return err
+		}
+		if err := h.ShiftClick(ctx, onScreen(box, by.at)); err != nil {
+			return err
+		}
+		if _, err := h.until(ctx, "a piece "+by.name, func(s said) bool { return s.Preview == "ready" && by.changed(h.previewedArea(ctx)) }); err != nil {
+			return fmt.Errorf("%w; it had %d pixels", err, whole)
+		}
+		if err := h.picture(ctx, "8-shift-"+by.name); err != nil {
+			return err
+		}
+		if err := h.press(ctx, "#undo"); err != nil {
+			return err
+		}
+		if _, err := h.until(ctx, "the piece back", func(s said) bool { return s.Preview == "ready" && h.previewedArea(ctx) == whole }); err != nil {
+			return err
+		}
+	}
+	return h.leave(ctx)
 }
 
 // offered waits until things can be marked by a click.

@@ -48,7 +48,7 @@ export class Marking {
     this.pointer = new Pointer(stage.canvas, stage.view, {
       picture: () => (this.active ? this.#frame.mask : null),
       drawing: () => this.pen.drawing && this.pen.tool !== "polygon",
-      down: (p, near) => !this.sending && this.pen.down(p, near),
+      down: (p, near, shift) => !this.sending && this.pen.down(p, near, shift ? this.#opposite(p) : this.pen.tool),
       move: (p, hovering) => {
         this.#at = p;
         this.pen.move(p, hovering);
@@ -270,6 +270,12 @@ export class Marking {
     const thing = this.#clicked(mark);
     this.sketch.add(thing ? toMark(thing, mark.id) : mark);
     this.#marksChanged(thing);
+  }
+
+  // #opposite is the stroke that changes what a point of the picture belongs to: off the object, or on it.
+  #opposite([x, y]) {
+    const shown = this.objects().find((o) => o.id === this.target);
+    return shown?.path && this.#stage.inside(shown.path, x, y) ? "background" : "object";
   }
 
   // #clicked returns the thing that a stroke marks, which is a click: it stays in its place; or null.

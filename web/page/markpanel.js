@@ -139,5 +139,5 @@ function found(m) {
   const missing = objects.filter((o) => o.area === 0 && marked.includes(o.id));
   if (missing.length > 0) return `Nothing found of ${missing.map(nameOf).join(", ")} yet. Draw more of it, or its outline.`;
   const parts = objects.map((o) => `${nameOf(o)}: ${count(o.area)} px, ${percent(o.area, width * height)}`);
-  return `Preview. ${parts.join("; ")}. Accept it, or draw on what is wrong.`;
+  return `Preview. ${parts.join("; ")}. Accept it, or draw or Shift-click on what is wrong.`;
 }

@@ -25,16 +25,16 @@ export class Pen {
     this.tool = tool;
   }
 
-  // down begins a draft at p, or adds a corner to a polygon. near is how many
+  // down begins a draft of a kind at p, or adds a corner to a polygon. near is how many
   // pixels of the picture count as the same place.
-  down(p, near) {
+  down(p, near, kind = this.tool) {
     if (this.draft?.kind === "polygon") {
       const [x, y] = this.draft.points[0];
       if (this.canClose && Math.hypot(p[0] - x, p[1] - y) <= near) this.close();
       else this.draft.points.push(p);
       return;
     }
-    this.draft = { kind: this.tool, points: [p], width: this.width, ...this.#begin(this.tool) };
+    this.draft = { kind, points: [p], width: this.width, ...this.#begin(kind) };
   }
 
   // move goes on to p; hovering is without a button held.

@@ -15,7 +15,7 @@ export class Pointer {
   #drawing = null; // pointer that draws
   #keyDown = false;
 
-  // to has: picture() (its size, or null when nothing may be drawn), down(p, near),
+  // to has: picture() (its size, or null when nothing may be drawn), down(p, near, shift),
   // move(p, hovering), up(), cancel(), changed(), and may have leave().
   constructor(canvas, view, to) {
     this.#canvas = canvas;
@@ -61,7 +61,7 @@ export class Pointer {
       this.#drawing = null;
     } else if (event.button === 0) {
       this.#drawing = event.pointerId;
-      this.#to.down(this.#inPicture(event), this.near());
+      this.#to.down(this.#inPicture(event), this.near(), event.shiftKey);
     }
     this.#to.changed();
   }
@@ -131,7 +131,7 @@ export class Pointer {
     } else if (this.#keyDown) {
       this.#lift();
     } else if (!event.repeat) {
-      this.#to.down(this.cross, this.near());
+      this.#to.down(this.cross, this.near(), event.shiftKey);
       this.#keyDown = this.#to.drawing(); // a polygon's corner needs no second press
     }
     this.#to.changed();

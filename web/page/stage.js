@@ -87,9 +87,14 @@ export class Stage {
     const place = this.view.place(this.canvas, frame.mask);
     const x = (offsetX * ratio - place.left) / place.across;
     const y = (offsetY * ratio - place.top) / place.scale;
+    return frame.objects.find((o) => this.inside(o.path, x, y))?.id ?? 0;
+  }
+
+  // inside tells whether a point of the picture is in an object's path.
+  inside(path, x, y) {
     const ctx = this.canvas.getContext("2d");
     ctx.setTransform(1, 0, 0, 1, 0, 0);
-    return frame.objects.find((o) => ctx.isPointInPath(o.path, x, y, "evenodd"))?.id ?? 0;
+    return ctx.isPointInPath(path, x, y, "evenodd");
   }
 
   // point makes an object stand out.
