@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas32"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/segd/segd/features"
@@ -107,8 +108,8 @@ func (m *Model) MaskLogits(g *features.Grid, maps []features.Map, head *features
 
 // region is what sampling takes.
 type region struct {
-	x, y      cellWeights
-	line, sum []float32
+	x, y       cellWeights
+	line, sums []float32
 }
 
 // idleRegions sample nothing at the moment.
@@ -125,19 +126,23 @@ func (r *region) sample(dst []float32, m *features.Map, g *features.Grid) {
 		to = max(to, first+len(r.x.of(col)))
 	}
 	c, plane := m.Channels, g.Cols*g.Rows
-	r.line, r.sum = grown(r.line, (to-from)*c), grown(r.sum, c)
+	r.line, r.sums = grown(r.line, (to-from)*c), grown(r.sums, g.Cols*c)
+	blas := blas32.Implementation()
 	for row, top := range r.y.first {
 		clear(r.line)
 		for k, w := range r.y.of(row) {
-			addScaled(r.line, w, m.Data[((top+k)*m.Width+from)*c:])
+			blas.Saxpy(len(r.line), w, m.Data[((top+k)*m.Width+from)*c:], 1, r.line, 1)
 		}
+		clear(r.sums)
 		for col, left := range r.x.first {
-			clear(r.sum)
 			for k, w := range r.x.of(col) {
-				addScaled(r.sum, w, r.line[(left-from+k)*c:])
+				blas.Saxpy(c, w, r.line[(left-from+k)*c:], 1, r.sums[col*c:], 1)
 			}
-			for channel, v := range r.sum {
-				dst[channel*plane+row*g.Cols+col] = v
+		}
+		for channel := range c {
+			out := dst[channel*plane+row*g.Cols:][:g.Cols]
+			for col := range out {
+				out[col] = r.sums[col*c+channel]
 			}
 		}
 	}
@@ -145,14 +150,6 @@ func (r *region) sample(dst []float32, m *features.Map, g *features.Grid) {
 
 // grown is s with n values.
 func grown(s []float32, n int) []float32 { return slices.Grow(s[:0], n)[:n] }
-
-// addScaled adds w·src to dst.
-func addScaled(dst []float32, w float32, src []float32) {
-	src = src[:len(dst)]
-	for i, v := range src {
-		dst[i] += w * v
-	}
-}
 
 // cellWeights are, of each cell of a region along an axis, what it is made of: of so many of a map's cells from the first on.
 type cellWeights struct {
