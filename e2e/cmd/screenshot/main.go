@@ -23,7 +23,8 @@ import (
 type options struct {
 	segd, browser, ffmpeg, url, out, theme, hash, wait string
 	width, height, frames, objects, scale              int
-	sequence, rate, quality                            int
+	sequence, rate, quality, dropped                   int
+	fps                                                float64
 	timeout, settle, record                            time.Duration
 }
 
@@ -92,6 +93,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opt.frames, "frames", 20, "frames that must have been shown")
 	flags.IntVar(&opt.sequence, "sequence", 0, "number of the frame to wait for, or a later one")
 	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
+	flags.Float64Var(&opt.fps, "fps", 0, "frames a second that the page has to tell as published at least")
+	flags.IntVar(&opt.dropped, "dropped", -1, "frames that it may tell as dropped at most; -1: any number")
 	flags.DurationVar(&opt.settle, "settle", 1500*time.Millisecond, "how long to let figures settle once that is so")
 	flags.DurationVar(&opt.record, "record", 0, "record for this long, as animated WebP, instead of one picture")
 	flags.StringVar(&opt.ffmpeg, "ffmpeg", "ffmpeg", "FFmpeg that makes the WebP")
@@ -134,13 +137,16 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 		return err
 	}
 	if opt.record > 0 {
-		return errors.Join(record(ctx, page, opt, stderr), complaints(b))
+		return errors.Join(record(ctx, page, opt, stderr), checkFigures(ctx, page, opt), complaints(b))
 	}
 	if err := complaints(b); err != nil && opt.wait == "" {
 		return err
 	}
 	picture, err := page.Capture(ctx)
 	if err != nil {
+		return err
+	}
+	if err := checkFigures(ctx, page, opt); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(opt.out), 0o755); err != nil {
@@ -190,6 +196,24 @@ func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 				err, shown.Kind, frames, objects, opt.frames, opt.objects)
 		}
 	}
+}
+
+// checkFigures is an error if the page tells of fewer frames a second than are wanted, or of more that were dropped: a picture of a
+// busy machine says nothing of segd.
+func checkFigures(ctx context.Context, page *browser.Page, opt options) error {
+	var told struct{ FPS, Dropped string }
+	err := page.Evaluate(ctx, `Object.fromEntries([["FPS", "Published/s"], ["Dropped", "Dropped"]].map(([key, name]) =>
+		[key, [...document.querySelectorAll("#figures .figure")].find((f) => f.querySelector("dt").textContent === name)?.querySelector("dd").textContent]))`, &told)
+	if err != nil {
+		return err
+	}
+	if fps, err := strconv.ParseFloat(told.FPS, 64); opt.fps > 0 && !(err == nil && fps >= opt.fps) {
+		return fmt.Errorf("the page tells of %q frames a second; wanted %g at least: try again on an idle machine", told.FPS, opt.fps)
+	}
+	if n, err := strconv.Atoi(strings.ReplaceAll(told.Dropped, ",", "")); opt.dropped >= 0 && !(err == nil && n <= opt.dropped) {
+		return fmt.Errorf("the page tells of %q dropped frames; wanted %d at most: try again on an idle machine", told.Dropped, opt.dropped)
+	}
+	return nil
 }
 
 // waitForServer returns when something listens where the page should be.
