@@ -27,7 +27,7 @@ from scipy.io import loadmat
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from . import card, data, network, views
+from . import card, data, export, network, views
 
 GROWN = 1.3  # a region over the box
 CELLS = 28  # of a region, along each side
@@ -468,7 +468,7 @@ def score(model, kept):
 
 
 def graft(path, model, to):
-    """Adds the output and the head to a network's file; what it makes is as it was."""
+    """Adds the output and the head to a network's file, and aligns it; what it makes is as it was."""
     file = without_head(path)
     graph = file.graph
     weight = model.added.weight.detach().numpy()
@@ -489,6 +489,7 @@ def graft(path, model, to):
     helper.set_model_props(file, {METADATA: base64.b64encode(exported(model.head)).decode()})
     onnx.checker.check_model(file)
     onnx.save(file, to)
+    export.align(to)
 
 
 class Last(nn.Module):
