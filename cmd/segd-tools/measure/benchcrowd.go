@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/cmd/segd-tools/measure/crowd"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/features"
@@ -34,6 +35,12 @@ const (
 type benchCrowdFlags struct {
 	benchPipelineFlags
 	persons []int
+	share   float64 // of the picture that each has
+}
+
+// shape is that of a crowd of so many.
+func (f *benchCrowdFlags) shape(persons int) crowd.Shape {
+	return crowd.Shape{Persons: persons, Width: f.width, Height: f.height, Share: f.share}
 }
 
 func benchCrowdCommand(std cli.Streams) *cobra.Command {
@@ -45,8 +52,9 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 		Short: "What a frame costs, by the number of persons in it",
 		Long: "Starts `segd run` with an RTSP camera, served on loopback by this process, that shows as\n" +
 			"many persons as asked for: those of the demo's clip, cut out, side by side before its\n" +
-			"empty scene, tiled to --size. segd marks and follows them by itself. Measured are, of segd\n" +
-			"alone and once it follows them for 3 s, for each number of persons:\n\n" +
+			"empty scene, tiled to --size. segd marks and follows them by itself, or as boxes tell it if\n" +
+			"they are enlarged by --share. Measured are, of segd alone and once it follows them for 3 s,\n" +
+			"for each number of persons:\n\n" +
 			"  objects            that have a mask, the mean\n" +
 			"  core_ms            processor time for a published frame, all in all\n" +
 			"  stages_ms          mean time a frame, of stages that overlap\n" +
@@ -54,12 +62,14 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 			"reference_core_ms is the processor time for the features of one whole picture (network,\n" +
 			"superpixels, pooling) on one thread, in the same run. exponent is by which power core_ms\n" +
 			"grows with the persons, from 4 on.",
-		Example: "  segd bench crowd --objects 1,2,4,8,16,30\n  segd bench crowd --size 1920x1080 --objects 8,30 --json",
-		Args:    cli.Args,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runBenchCrowd(cmd.Context(), std, f) },
+		Example: "  segd bench crowd --objects 1,2,4,8,16,30\n  segd bench crowd --size 1920x1080 --objects 8,30 --json\n" +
+			"  segd bench crowd --size 854x480 --fps 25 --objects 2 --share 0.25",
+		Args: cli.Args,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchCrowd(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()
 	flags.IntSliceVar(&f.persons, "objects", []int{1, 2, 4, 8, 16, 30}, "numbers of persons, 1 to 30 each")
+	flags.Float64Var(&f.share, "share", 0, "part of the picture that the box of each has, 0 to 1, if it is not higher than that then: persons are marked by boxes; 0: they are as large as in the clip, and segd marks them")
 	flags.StringVar(&f.size, "size", "768x576", "of the pictures, WxH")
 	flags.IntVar(&f.fps, "fps", 10, "their frames a second")
 	flags.DurationVar(&f.duration, "for", 10*time.Second, "measure each number for this long")
@@ -92,6 +102,10 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 			return cli.Usage(fmt.Errorf("--objects %d: accepted: 1 to %d", n, benchMostObjects))
 		}
 	}
+	if !(f.share >= 0 && f.share <= 1) {
+		return cli.Usage(fmt.Errorf("--share %v: accepted: 0 to 1", f.share))
+	}
+	f.detect = f.share == 0
 	alone := f.computing
 	alone.Batch, alone.Threads = 1, 1
 	model, err := dnn.Embedded(dnn.Options{Computing: alone})
@@ -104,11 +118,11 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 		return err
 	}
 	r := &crowdReport{Persons: f.persons}
-	if r.Reference, err = crowdReference(people.Draw(0, slices.Max(f.persons), f.width, f.height), model); err != nil {
+	if r.Reference, err = crowdReference(people.Draw(0, f.shape(slices.Max(f.persons))), model); err != nil {
 		return err
 	}
 	for _, n := range f.persons {
-		if err := r.measure(ctx, std, &f.benchPipelineFlags, people, n); err != nil {
+		if err := r.measure(ctx, std, f, people, n); err != nil {
 			return err
 		}
 	}
@@ -139,9 +153,9 @@ func crowdReference(p *crowd.Picture, model features.Model) (float64, error) {
 }
 
 // measure has segd follow so many persons, and adds what that costs.
-func (r *crowdReport) measure(ctx context.Context, std cli.Streams, f *benchPipelineFlags, people *crowd.Crowd, persons int) (err error) {
+func (r *crowdReport) measure(ctx context.Context, std cli.Streams, f *benchCrowdFlags, people *crowd.Crowd, persons int) (err error) {
 	clip, err := demo.Draw(codec.EncoderConfig{Width: f.width, Height: f.height, FPS: f.fps}, crowd.Frames, func(n int) []byte {
-		return people.Draw(n, persons, f.width, f.height).BGR
+		return people.Draw(n, f.shape(persons)).BGR
 	})
 	if err != nil {
 		return err
@@ -154,23 +168,43 @@ func (r *crowdReport) measure(ctx context.Context, std cli.Streams, f *benchPipe
 		return err
 	}
 	defer camera.Close()
-	s, err := startBenchSegd(ctx, std.Err, f, []string{camera.URL()})
+	s, err := startBenchSegd(ctx, std.Err, &f.benchPipelineFlags, []string{camera.URL()})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
+	if !f.detect {
+		if err := await(ctx, "masks", func() error { return s.published(benchCameraName(0), 0) }); err != nil {
+			return err
+		}
+		if err := s.mark(ctx, benchCameraName(0), crowdObjects(people, f.shape(persons))); err != nil {
+			return err
+		}
+	}
 	for end := time.Now().Add(crowdPatience); s.published(benchCameraName(0), persons) != nil && time.Now().Before(end); {
 		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
 	var p pipelineReport
-	if err := s.observe(ctx, std, f, &p); err != nil {
+	if err := s.observe(ctx, std, &f.benchPipelineFlags, &p); err != nil {
 		return err
 	}
 	r.Objects, r.CoreMS = append(r.Objects, p.objects), append(r.CoreMS, p.CoreMS)
 	r.Stages, r.FPS, r.P95 = append(r.Stages, p.Stages), append(r.FPS, p.FPS), append(r.P95, p.Latency.P95)
 	return nil
+}
+
+// crowdObjects returns the annotation of a frame of a crowd.
+func crowdObjects(people *crowd.Crowd, s crowd.Shape) func(frame uint64) *annotation.Annotation {
+	return func(frame uint64) *annotation.Annotation {
+		a := &annotation.Annotation{Width: s.Width, Height: s.Height}
+		for k := range s.Persons {
+			b := people.Box(int(frame), k, s)
+			a.Objects = append(a.Objects, annotation.Object{ID: uint32(k + 1), Box: []float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)}})
+		}
+		return a
+	}
 }
 
 // fit sets the exponent, by least squares of the logarithms.

@@ -378,25 +378,41 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 		if f.objects == 0 {
 			continue
 		}
-		to := bus.Target{URL: s.bus, Site: config.DefaultSite, Camera: name}
-		// The first frames are those that the persons are marked in; where they were not
-		// all received, or are no longer kept, any will do.
-		mark := func(frame *uint64) error {
-			ctx, cancel := context.WithTimeout(ctx, benchPatience)
-			defer cancel()
-			_, err := to.Annotate(ctx, ann(frame))
+		if err := s.mark(ctx, name, ann); err != nil {
 			return err
-		}
-		if mark(new(uint64)) != nil {
-			if err := mark(nil); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
 		}
 		if err := await(ctx, "the objects of "+name, func() error { return s.published(name, f.objects) }); err != nil {
 			return err
 		}
 	}
 	return s.observe(ctx, std, f, r)
+}
+
+// mark marks objects in a camera's first frame. Where that was not received, or is no longer kept, in its newest one.
+func (s *benchSegd) mark(ctx context.Context, camera string, objects func(frame uint64) *annotation.Annotation) error {
+	to := bus.Target{URL: s.bus, Site: config.DefaultSite, Camera: camera}
+	in := func(frame uint64) error {
+		a := objects(frame)
+		a.Frame = &frame
+		data, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, benchPatience)
+		defer cancel()
+		_, err = to.Annotate(ctx, data)
+		return err
+	}
+	if in(0) == nil {
+		return nil
+	}
+	s.mu.Lock()
+	newest := s.newest[camera].GetSequence()
+	s.mu.Unlock()
+	if err := in(newest); err != nil {
+		return fmt.Errorf("%s: %w", camera, err)
+	}
+	return nil
 }
 
 // besideCommand runs while it is measured. end must follow.
@@ -538,8 +554,8 @@ func (s *benchSegd) record(on bool) (latencies []float64, masks int) {
 	return latencies, masks
 }
 
-// benchObjects returns the annotation of a frame, nil for the newest, as JSON.
-func benchObjects(f *benchPipelineFlags) (func(frame *uint64) []byte, error) {
+// benchObjects returns the annotation of a frame.
+func benchObjects(f *benchPipelineFlags) (func(frame uint64) *annotation.Annotation, error) {
 	a := &annotation.Annotation{Width: f.width, Height: f.height}
 	if f.clip == demo.FindClip() {
 		persons, err := annotation.ParseFor(demo.Persons, 0, 0)
@@ -572,14 +588,7 @@ func benchObjects(f *benchPipelineFlags) (func(frame *uint64) []byte, error) {
 			ID: uint32(k + 1), Label: fmt.Sprintf("box %d", k+1), Box: []float64{x - w/40, y - h/12, x + w/40, y + h/12},
 		})
 	}
-	return func(frame *uint64) []byte {
-		a.Frame = frame
-		data, err := json.Marshal(a)
-		if err != nil {
-			panic(err) // numbers and names alone
-		}
-		return data
-	}, nil
+	return func(uint64) *annotation.Annotation { return a }, nil
 }
 
 // scrape is what /metrics said.

@@ -132,42 +132,63 @@ func (p *Picture) cut(m mask.RLE) cutout {
 	return c
 }
 
-// Draw is picture n, from 0 on, of so many persons.
-func (c *Crowd) Draw(n, persons, width, height int) *Picture {
-	p := blank(width, height)
-	for y := range height {
-		for x := 0; x < width; x += c.plate.Width {
-			copy(p.BGR[3*(y*width+x):3*(y+1)*width], c.plate.BGR[3*(y%c.plate.Height)*c.plate.Width:][:3*min(c.plate.Width, width-x)])
+// Shape says how a crowd is drawn.
+type Shape struct {
+	Persons, Width, Height int
+	// Share of the picture is what each person's box has, if it is not higher than that then; 0: they are as large as in the clip.
+	Share float64
+}
+
+// Draw is picture n, from 0 on, of a shape.
+func (c *Crowd) Draw(n int, s Shape) *Picture {
+	p := blank(s.Width, s.Height)
+	for y := range s.Height {
+		for x := 0; x < s.Width; x += c.plate.Width {
+			copy(p.BGR[3*(y*s.Width+x):3*(y+1)*s.Width], c.plate.BGR[3*(y%c.plate.Height)*c.plate.Width:][:3*min(c.plate.Width, s.Width-x)])
 		}
 	}
-	if n %= Frames; n >= Cut {
-		n = Frames - n // and back
-	}
-	if persons == 0 {
-		return p
-	}
-	// Places are about twice as high as wide.
-	columns := int(math.Ceil(math.Sqrt(2 * float64(persons) * float64(width) / float64(height))))
-	place := image.Pt(width/columns, height/((persons+columns-1)/columns))
-	for k := range persons {
-		frames := c.persons[k%len(c.persons)]
-		from, to := middle(frames[0]), middle(frames[Cut-1])
-		way := 2*float64(middle(frames[n]).X-from.X)/math.Max(1, math.Abs(float64(to.X-from.X))) - 1
-		at := image.Pt(place.X*(k%columns)+place.X/2+int(sway*float64(place.X)*way), place.Y*(k/columns)+place.Y/2)
-		frames[n].draw(p, at)
+	for k := range s.Persons {
+		cut, box := c.place(n, k, s)
+		cut.draw(p, box)
 	}
 	return p
 }
 
+// Box is where person k is in picture n.
+func (c *Crowd) Box(n, k int, s Shape) image.Rectangle {
+	_, box := c.place(n, k, s)
+	return box.Intersect(image.Rect(0, 0, s.Width, s.Height))
+}
+
+// place is person k in picture n, and the box that is drawn in.
+func (c *Crowd) place(n, k int, s Shape) (*cutout, image.Rectangle) {
+	if n %= Frames; n >= Cut {
+		n = Frames - n // and back
+	}
+	// Places are about twice as high as wide.
+	columns := int(math.Ceil(math.Sqrt(2 * float64(s.Persons) * float64(s.Width) / float64(s.Height))))
+	place := image.Pt(s.Width/columns, s.Height/((s.Persons+columns-1)/columns))
+	frames := c.persons[k%len(c.persons)]
+	from, to := middle(frames[0]), middle(frames[Cut-1])
+	way := 2*float64(middle(frames[n]).X-from.X)/math.Max(1, math.Abs(float64(to.X-from.X))) - 1
+	at := image.Pt(place.X*(k%columns)+place.X/2+int(sway*float64(place.X)*way), place.Y*(k/columns)+place.Y/2)
+	scale, size := 1.0, frames[n].Size()
+	if first := frames[0].Size(); s.Share > 0 {
+		scale = min(float64(s.Height)/float64(first.Y), math.Sqrt(s.Share*float64(s.Width*s.Height)/float64(first.X*first.Y)))
+	}
+	size = image.Pt(int(scale*float64(size.X)), int(scale*float64(size.Y)))
+	corner := at.Sub(size.Div(2))
+	return &frames[n], image.Rectangle{Min: corner, Max: corner.Add(size)}
+}
+
 func middle(c cutout) image.Point { return c.Min.Add(c.Max).Div(2) }
 
-// draw draws c with its middle at a point of p.
-func (c *cutout) draw(p *Picture, at image.Point) {
-	corner := at.Sub(c.Size().Div(2))
-	for y := range c.Dy() {
-		for x := range c.Dx() {
-			to := corner.Add(image.Pt(x, y))
-			if from := y*c.Dx() + x; c.mask[from] != 0 && to.In(image.Rect(0, 0, p.Width, p.Height)) {
+// draw draws c in a box of p.
+func (c *cutout) draw(p *Picture, box image.Rectangle) {
+	for y := range box.Dy() {
+		for x := range box.Dx() {
+			to := box.Min.Add(image.Pt(x, y))
+			if from := y*c.Dy()/box.Dy()*c.Dx() + x*c.Dx()/box.Dx(); c.mask[from] != 0 && to.In(image.Rect(0, 0, p.Width, p.Height)) {
 				copy(p.BGR[3*(to.Y*p.Width+to.X):], c.bgr[3*from:3*from+3])
 			}
 		}
