@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// HeaderSequence of an answer has the number of the frame that a picture or mask is of.
+const HeaderSequence = "Segd-Sequence"
+
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"
 

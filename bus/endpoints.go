@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
@@ -217,8 +218,8 @@ func (s *service) snapshot(_ context.Context, camera string, req micro.Request) 
 	if err := parseRequest(req.Data(), &r); err != nil {
 		return answer{}, err
 	}
-	picture, err := s.commands.Snapshot(camera, r.Overlay)
-	return answer{contentType: TypeJPEG, data: picture}, err
+	seq, picture, err := s.commands.Snapshot(camera, r.Overlay)
+	return answer{contentType: TypeJPEG, sequence: strconv.FormatUint(seq, 10), data: picture}, err
 }
 
 func (s *service) state(_ context.Context, c Camera, req micro.Request) (answer, error) {

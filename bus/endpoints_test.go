@@ -89,9 +89,9 @@ func serveAll(t *testing.T, b *Bus) *notes {
 			return &segdv1.Status{Site: "here", Camera: camera, Up: true, FpsIn: 25}
 		},
 	}.of("demo")
-	all.Snapshot = func(camera string, overlay bool) ([]byte, error) {
+	all.Snapshot = func(camera string, overlay bool) (uint64, []byte, error) {
 		calls.add(fmt.Sprintf("snapshot %s %v", camera, overlay))
-		return []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
+		return 41, []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
 	}
 	if err := b.Serve(all); err != nil {
 		t.Fatal(err)
@@ -180,6 +180,13 @@ func TestPlainRequests(t *testing.T) {
 		}
 		if code := reply.Header.Get(micro.ErrorCodeHeader); code != tt.code || !strings.Contains(string(reply.Data), tt.want) {
 			t.Errorf("%s %q: code %q, %q; want %q with %q", tt.kind, tt.payload, code, reply.Data, tt.code, tt.want)
+		}
+		sequence := ""
+		if tt.kind == "snapshot" && tt.code == "" {
+			sequence = "41"
+		}
+		if got := reply.Header.Get(api.HeaderSequence); got != sequence {
+			t.Errorf("%s %q: of frame %q, want %q", tt.kind, tt.payload, got, sequence)
 		}
 		if got := strings.Join(calls.take(), " "); got != tt.call {
 			t.Errorf("%s %q asked for %q, want %q", tt.kind, tt.payload, got, tt.call)

@@ -66,8 +66,8 @@ type Commands struct {
 	Camera func(name string) (Camera, error)
 	// Refuse gives an error of a camera the status that it answers with, and leaves others as they are.
 	Refuse func(error) error
-	// Snapshot returns a camera's newest picture as JPEG, with the masks drawn on or not.
-	Snapshot func(camera string, overlay bool) ([]byte, error)
+	// Snapshot returns a camera's newest picture as JPEG, with the masks drawn on or not, and its frame's sequence number.
+	Snapshot func(camera string, overlay bool) (seq uint64, picture []byte, err error)
 
 	// The others may be nil: they have no endpoints then.
 
@@ -314,6 +314,7 @@ func (s *service) take() bool {
 // answer is the reply to a command that was done.
 type answer struct {
 	contentType string // empty: none
+	sequence    string // of the frame that data is of; empty: of none
 	warnings    []string
 	data        []byte
 }
@@ -381,6 +382,9 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 	header := micro.Headers{}
 	if a.contentType != "" {
 		header[headerContentType] = []string{a.contentType}
+	}
+	if a.sequence != "" {
+		header[api.HeaderSequence] = []string{a.sequence}
 	}
 	if len(a.warnings) > 0 {
 		header[headerWarning] = a.warnings

@@ -17,9 +17,6 @@ import (
 	"github.com/segd/segd/outputs/draw"
 )
 
-// sequenceHeader tells which frame a picture or mask is of.
-const sequenceHeader = "Segd-Sequence"
-
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) error {
 	overlay, err := queryBool(r, "overlay")
 	if err != nil {
@@ -30,7 +27,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) err
 		return err
 	}
 	w.Header().Set("Content-Type", typeJPEG)
-	w.Header().Set(sequenceHeader, strconv.FormatUint(seq, 10))
+	w.Header().Set(api.HeaderSequence, strconv.FormatUint(seq, 10))
 	_, _ = w.Write(picture) // the client may be gone
 	return nil
 }
@@ -83,7 +80,7 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c Camera) erro
 		return err
 	}
 	w.Header().Set("Vary", "Accept")
-	w.Header().Set(sequenceHeader, strconv.FormatUint(m.GetSequence(), 10))
+	w.Header().Set(api.HeaderSequence, strconv.FormatUint(m.GetSequence(), 10))
 	if format == typeJSON {
 		return reply(w, newFrameInfo(m), nil)
 	}

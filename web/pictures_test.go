@@ -26,7 +26,7 @@ func TestSnapshot(t *testing.T) {
 	_, h := serve(t, Config{Commands: c}, "gate")
 	shot := func(query string) image.Image {
 		a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot"+query, "", "")
-		if a.status != 200 || a.header.Get("Content-Type") != "image/jpeg" || a.header.Get(sequenceHeader) != "41" {
+		if a.status != 200 || a.header.Get("Content-Type") != "image/jpeg" || a.header.Get(api.HeaderSequence) != "41" {
 			t.Fatalf("%s: %d, %v", query, a.status, a.header)
 		}
 		img, err := jpeg.Decode(strings.NewReader(a.body))
@@ -69,7 +69,7 @@ func TestMask(t *testing.T) {
 		{"?format=png", "application/json", typePNG},
 	} {
 		a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask"+tt.query, "", "", "Accept", tt.accept)
-		if a.status != 200 || a.header.Get("Content-Type") != tt.want || a.header.Get(sequenceHeader) != "7" {
+		if a.status != 200 || a.header.Get("Content-Type") != tt.want || a.header.Get(api.HeaderSequence) != "7" {
 			t.Errorf("%q with %q: %d, %v; want %s", tt.query, tt.accept, a.status, a.header, tt.want)
 			continue
 		}

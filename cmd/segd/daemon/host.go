@@ -49,17 +49,14 @@ func (d *daemon) serveBus() error {
 	}
 	c := commands{d.set}
 	return d.bus.Serve(bus.Commands{
-		Fleet:  about,
-		Reload: reload,
-		Manage: d.cameras,
-		List:   d.web.ListJSON,
-		Show:   d.web.CameraJSON,
-		Camera: func(name string) (bus.Camera, error) { return c.camera(name) },
-		Refuse: c.Refuse,
-		Snapshot: func(camera string, overlay bool) ([]byte, error) {
-			_, picture, err := d.web.Snapshot(camera, overlay)
-			return picture, err
-		},
+		Fleet:    about,
+		Reload:   reload,
+		Manage:   d.cameras,
+		List:     d.web.ListJSON,
+		Show:     d.web.CameraJSON,
+		Camera:   func(name string) (bus.Camera, error) { return c.camera(name) },
+		Refuse:   c.Refuse,
+		Snapshot: d.web.Snapshot,
 	})
 }
 
