@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,15 @@ examples-test: clients build ## these packages, the examples and the READMEs' pr
 	@bin/clients/bin/python -m unittest discover -q -s clients/python/tests -p test_mask.py
 	@cd clients/js && node --test test/mask.test.js
 	$(E2E) -timeout 20m ./examples $(EXAMPLES)
+
+# Python's modules go to bin/python-test. PYTHONTEST="-k notebook" goes to unittest at the demo.
+python-test: build ## the package for Python, its examples and the notebook at a demo, with supervision and OpenCV
+	@scripts/setup python
+	@rm -rf bin/python-test
+	@scripts/wheel "$(VERSION)" bin/python-test e2e/python/requirements.txt
+	@bin/python-test/bin/pip install --quiet --disable-pip-version-check --no-index "segd[supervision]" # the pins suffice
+	@cd clients/python/tests && $(CURDIR)/bin/python-test/bin/python -m unittest -q test_mask test_frame test_watch
+	$(E2E) -timeout 20m ./python -args -- $(PYTHONTEST)
 
 # Python's modules go to bin/onvif.
 onvif-test: ## segd finds cameras of others: ipycam, and devices by WSDiscovery

@@ -21,7 +21,7 @@ var program = regexp.MustCompile("(?ms)^```(python|js|go)\n(.*?)^```$")
 // The programs of the READMEs run as printed, but for the port, and print each object's number of pixels.
 func TestReadmes(t *testing.T) {
 	const printed = "nats://127.0.0.1:4222"
-	url := harness.Demo(t, "--by-hand", "--superpixels", "500").NATS
+	url := harness.Demo(t, "--superpixels", "500").NATS
 	root := harness.Root(t)
 	commands := map[string]func(t *testing.T, code string) *exec.Cmd{
 		"python": func(t *testing.T, code string) *exec.Cmd {
@@ -64,8 +64,8 @@ func TestReadmes(t *testing.T) {
 			})
 		}
 	}
-	if seen != 5 {
-		t.Errorf("%d programs, want 5", seen)
+	if seen != 6 {
+		t.Errorf("%d programs, want 6", seen)
 	}
 }
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
 import nats
 import nats.errors
+import numpy as np
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 from nats.aio.client import Client as Connection
 from nats.aio.msg import Msg
+from numpy.typing import NDArray
 
+from .frame import Frame
 from .segd_pb2 import Annotated, Event, MaskFrame, Object, ObjectList, Status
 
 log = logging.getLogger("segd")
@@ -29,16 +33,22 @@ HEARING = 1.8  # seconds for that
 
 QUEUE = 256  # messages that wait for a loop which is slower than they come
 
+NAME = re.compile(r"[A-Za-z0-9_-]+")  # of a site or a camera
+
 M = TypeVar("M", bound=Message)
 
 
 class Refused(Exception):
-    """segd did not do what it was asked. code is HTTP's: 400, 404, 409, 413, 429, 500, 504."""
+    """segd did not do what it was asked. code is HTTP's: 400, 404, 409, 413, 429, 500, 504.
 
-    def __init__(self, code: int, reason: str):
+    retry_after is when to ask again after a 429, in seconds; else None.
+    """
+
+    def __init__(self, code: int, reason: str, retry_after: int | None = None):
         super().__init__(f"{reason} ({code})")
         self.code = code
         self.reason = reason
+        self.retry_after = retry_after
 
 
 class NotServed(Exception):
@@ -83,19 +93,25 @@ class Client:
         self._looked: set[str] = set()  # cameras that it was looked for who serves them
         self._deaf = False  # this user may not hear the statuses of all cameras
 
-    def masks(self, camera: str = "*") -> AsyncIterator[MaskFrame]:
-        """Yields every frame's masks, of a camera or of all."""
+    async def frames(self, camera: str = "*") -> AsyncGenerator[Frame, None]:
+        """Yields every frame, of a camera or of all: its masks as arrays by name."""
+        async with aclosing(self.masks(camera)) as messages:
+            async for message in messages:
+                yield Frame(message)
+
+    def masks(self, camera: str = "*") -> AsyncGenerator[MaskFrame, None]:
+        """Yields every frame's masks as they are sent, of a camera or of all."""
         return self._subscribe(camera, "mask", MaskFrame)
 
-    def events(self, camera: str = "*") -> AsyncIterator[Event]:
+    def events(self, camera: str = "*") -> AsyncGenerator[Event, None]:
         """Yields events as they happen. One may come twice: see docs/bus.md."""
         return self._subscribe(camera, "event", Event)
 
-    def status(self, camera: str = "*") -> AsyncIterator[Status]:
+    def status(self, camera: str = "*") -> AsyncGenerator[Status, None]:
         """Yields the status of a camera, or of all, once a second each."""
         return self._subscribe(camera, "status", Status)
 
-    async def _subscribe(self, camera: str, kind: str, message: type[M]) -> AsyncIterator[M]:
+    async def _subscribe(self, camera: str, kind: str, message: type[M]) -> AsyncGenerator[M, None]:
         subject = f"segd.v1.{self.site}.{camera}.{kind}"
         denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._asking[denied] = subject
@@ -174,13 +190,40 @@ class Client:
         """Returns the newest picture as JPEG, with the masks drawn on or not."""
         return (await self._ask(camera, "snapshot", json.dumps({"overlay": overlay}).encode())).data
 
+    async def image(self, frame: Frame) -> NDArray[np.uint8]:
+        """Gets the camera's newest picture for a frame and returns it, as frame.image() does from then on.
+
+        It waits where more is asked than segd answers, 20 pictures of a camera a second.
+        """
+        await self._get_picture(frame)
+        return frame.image()
+
+    async def _get_picture(self, frame: Frame) -> None:
+        async with asyncio.timeout(self.timeout):
+            while frame.image_sequence is None:
+                try:
+                    reply = await self._ask(frame.camera, "snapshot", b"", site=frame.site)
+                except Refused as refused:
+                    if refused.retry_after is None:
+                        raise
+                    await asyncio.sleep(refused.retry_after)
+                    continue
+                sequence = (reply.headers or {}).get("Segd-Sequence", "")
+                if not re.fullmatch("[0-9]{1,20}", sequence):
+                    raise ValueError(f"Segd-Sequence of a picture: {sequence!r}; accepted: a number. Is this segd older than the package?")
+                frame._set_picture(int(sequence), reply.data)
+
     async def state(self, camera: str) -> Status:
         """Tells how the camera does."""
         return _decode(await self._ask(camera, "state", b""), Status())
 
-    async def _ask(self, camera: str, what: str, payload: bytes, kind: str = JSON) -> Msg:
+    async def _ask(self, camera: str, what: str, payload: bytes, kind: str = JSON, site: str | None = None) -> Msg:
         headers = {"Content-Type": kind, "Accept": PROTOBUF}
-        subject = f"segd.v1.{self.site}.{camera}.{what}"
+        site = site or self.site
+        for field, name in ("site", site), ("camera", camera):
+            if not NAME.fullmatch(name):
+                raise ValueError(f"{field}: {name!r}; accepted: a name of letters, digits, _ and -")
+        subject = f"segd.v1.{site}.{camera}.{what}"
         denied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._asking[denied] = subject
         asked = asyncio.ensure_future(self.connection.request(subject, payload, timeout=self.timeout, headers=headers))
@@ -190,13 +233,14 @@ class Client:
                 raise NotPermitted(f"this NATS user may not ask for {subject}")
             reply = await asked
         except nats.errors.NoRespondersError:
-            raise NotServed(f"no segd of site {self.site} serves camera {camera}") from None
+            raise NotServed(f"no segd of site {site} serves camera {camera}") from None
         finally:
             del self._asking[denied]
             asked.cancel()
         answer = reply.headers or {}
         if code := answer.get("Nats-Service-Error-Code"):
-            raise Refused(int(code), reply.data.decode(errors="replace") or answer.get("Nats-Service-Error", ""))
+            retry = answer.get("Retry-After")
+            raise Refused(int(code), reply.data.decode(errors="replace") or answer.get("Nats-Service-Error", ""), int(retry) if retry and retry.isdigit() else None)
         return reply
 
 

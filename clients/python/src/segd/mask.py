@@ -41,15 +41,21 @@ def runs(counts: str) -> list[int]:
     return lengths
 
 
+def size(frame: MaskFrame) -> tuple[int, int]:
+    """Returns the width and height of the frame. Raises ValueError if it is larger than any of segd's."""
+    width, height = frame.width, frame.height
+    if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS):
+        raise ValueError(f"a picture of {width}×{height}")
+    return width, height
+
+
 def mask(frame: MaskFrame, obj: Object) -> NDArray[np.bool_]:
     """Returns the mask of one of the frame's objects, height rows of width pixels, true on the object.
 
     Raises ValueError if its runs do not cover the picture, or the picture is larger than any of segd's; the other
     objects of the frame may be sound.
     """
-    width, height = frame.width, frame.height
-    if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS):
-        raise ValueError(f"a picture of {width}×{height}")
+    width, height = size(frame)
     lengths = runs(obj.counts)
     if sum(lengths) != width * height:
         raise ValueError(f"runs of {sum(lengths)} pixels in a picture of {width}×{height}")
