@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,9 @@ commands-test: ## run the commands that README.md and docs/ name, as scripts
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 20m ./commands ./harness $(COMMANDS)
+
+rules-test: build ## a camera's rules on the demo's clip: their events on NATS and by webhook, and what segd check says of them
+	$(E2E) -timeout 5m ./rules
 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/files"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/track"
 	"github.com/segd/segd/objects/zones"
 )
@@ -410,7 +411,9 @@ type Camera struct {
 	// Zones are parts of the picture, at most 32: events say when objects enter, leave or stay (docs/zones.md).
 	Zones []Zone `yaml:"zones"`
 	// Lines are straight lines in the picture, at most 32: events say when an object crosses one, and which way.
-	Lines  []Line `yaml:"lines"`
+	Lines []Line `yaml:"lines"`
+	// Rules are told when something has been so for a while, at most 32 (docs/zones.md).
+	Rules  []Rule `yaml:"rules"`
 	Detect Detect `yaml:"detect"`
 	// Privacy is in place of privacy for all cameras.
 	Privacy Privacy `yaml:"privacy"`
@@ -565,6 +568,51 @@ type Line struct {
 	Points [][]float64 `yaml:"points"`
 }
 
+// Rule is told when something has been so for a while.
+type Rule struct {
+	// Name is [A-Za-z0-9_-]+, 64 at most, unique among the camera's rules.
+	Name string `yaml:"name"`
+	// When is what has to be so: present, an object is in the zone; still, one stays where it is there; or absent, none is
+	// there. Required.
+	When string `yaml:"when"`
+	// Zone is one of the camera's zones. Default none: the whole picture.
+	Zone string `yaml:"zone"`
+	// Classes are those of the objects that count, or their labels. Default all.
+	Classes []string `yaml:"classes"`
+	// For is how long it has to be so, 1s or more, such as 10s. Required.
+	For string `yaml:"for"`
+	// Again is the least time between two events. Default "1m".
+	Again string `yaml:"again"`
+	// Schedule is when it is told. Default always.
+	Schedule []Span `yaml:"schedule"`
+}
+
+// Span is a part of some days, in the machine's time zone.
+type Span struct {
+	// Days are of mon, tue, wed, thu, fri, sat and sun those that it begins on. Default all.
+	Days []string `yaml:"days"`
+	// From is the time of day at which it begins, such as "22:00". Default, with to, all day.
+	From string `yaml:"from"`
+	// To is when it ends, such as "06:00"; the next day if that is no later.
+	To string `yaml:"to"`
+}
+
+// RulesOf are the camera's rules.
+func (c Camera) RulesOf() []rules.Rule {
+	all := make([]rules.Rule, len(c.Rules))
+	for k, r := range c.Rules {
+		all[k] = rules.Rule{Name: r.Name, When: rules.When(r.When), Zone: r.Zone, Classes: r.Classes, For: duration(r.For), Again: duration(r.Again)}
+		for _, s := range r.Schedule {
+			span := rules.Span{From: s.From, To: s.To}
+			for _, day := range s.Days {
+				span.Days = append(span.Days, rules.Day(day))
+			}
+			all[k].Schedule = append(all[k].Schedule, span)
+		}
+	}
+	return all
+}
+
 // Layout is the camera's zones and lines.
 func (c Camera) Layout() zones.Layout {
 	var l zones.Layout
@@ -624,6 +672,7 @@ const (
 	DefaultDetectorEvery = "200ms"
 	DefaultDetectObjects = 30
 	DefaultDetectKeep    = "30s"
+	DefaultRuleAgain     = "1m"
 
 	DefaultPrivacyEvery  = "500ms" // Detect.Every of a camera that hides objects
 	DefaultPrivacyMargin = "10%"
@@ -776,6 +825,9 @@ func (c *Config) setDefaults() {
 		for k := range c.Cameras[i].Zones {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
 			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)
+		}
+		for k := range c.Cameras[i].Rules {
+			or(&c.Cameras[i].Rules[k].Again, DefaultRuleAgain)
 		}
 	}
 }

@@ -190,7 +190,7 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -322,6 +322,19 @@ var faultTable = []struct {
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: mjpeg+http://x/ if the camera sends MJPEG by it, snapshot+http://x/ if it sends one JPEG picture a request; else rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "rules", text: minimal + `    zones: [{name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
+    rules:
+      - {name: a, when: present, zone: yard, for: 10}
+      - {name: a, when: gone, for: 10s, again: often, schedule: [{days: [monday]}]}
+`,
+		want: []string{
+			`f:6:40: cameras[0].rules[0].zone: "yard"; accepted: one of the camera's zones, porch`,
+			`f:6:51: cameras[0].rules[0].for: "10" has no unit; accepted: a duration of 1s or more, such as 10s`,
+			`f:7:16: cameras[0].rules[1].name: "a" is cameras[0].rules[0]'s name already; accepted: a name of its own`,
+			`f:7:25: cameras[0].rules[1].when: "gone"; accepted: present, still or absent`,
+			`f:7:48: cameras[0].rules[1].again: "often"; accepted: a duration of 0s or more, such as 5m`,
+			`f:7:67: cameras[0].rules[1].schedule[0]: day "monday"; accepted: sun, mon, tue, wed, thu, fri, sat`,
+		}},
 	{name: "snapshots too rare", text: "cameras: [{name: a, url: 'snapshot+http://x/', fps: 0.0001}, {name: b, url: 'dir:x', fps: 0.0001}]\n",
 		want: []string{`f:1:53: cameras[0].fps: found 0.0001; accepted: a picture an hour (0.000278) or more, at most 1000 a second`}},
 	{name: "zones", text: minimal + `    zones:
@@ -751,7 +764,7 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, detect, privacy, ignore, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, requires
 }
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.

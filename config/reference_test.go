@@ -89,11 +89,12 @@ type referrer struct {
 
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
-	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person], every: 1s}, privacy: {fill: [person]}}]\nprivacy: {fill: [person]}\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], rules: [{name: a, when: present, for: 1s, schedule: [{days: [mon]}]}], detect: {classes: [person], every: 1s}, privacy: {fill: [person]}}]\nprivacy: {fill: [person]}\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.NATS.Users = make([]NATSUser, 1) // none is complete without a password
+	c.Cameras[0].Rules[0].When, c.Cameras[0].Rules[0].For = "", ""
 	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}, shared: map[string]string{}, told: map[string]string{}}
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {

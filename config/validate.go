@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/nearest"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/outputs/webhook"
 )
@@ -244,6 +245,7 @@ func (d *decoder) cameras(c *Config) {
 			d.bad(path+".fps", "found %v; accepted: a picture an hour (%.6f) or more, at most %d a second", cam.FPS, minSnapshotFPS, maxFPS)
 		}
 		d.layout(path, cam)
+		d.rules(path, cam)
 		d.detect(path+".detect", cam)
 		d.privacy(path+".privacy", cam.Privacy)
 		d.ignore(path+".ignore", cam)
@@ -397,6 +399,20 @@ func (d *decoder) layout(path string, cam Camera) {
 		d.coordinates(fmt.Sprintf("%s.lines[%d].points", path, i), line.Points)
 	}
 	for _, f := range cam.Layout().Faults() {
+		d.bad(path+"."+f.Field, "%s", f.Detail)
+	}
+}
+
+// rules checks the rules of the camera at path.
+func (d *decoder) rules(path string, cam Camera) {
+	first := make(map[string]int)
+	for i, r := range cam.Rules {
+		at := fmt.Sprintf("%s.rules[%d]", path, i)
+		d.name(path+".rules", i, r.Name, first)
+		d.duration(at+".for", r.For, fmt.Sprintf("of %v or more", rules.MinFor), "10s", func(v time.Duration) bool { return v >= rules.MinFor })
+		d.duration(at+".again", r.Again, "of 0s or more", "5m", func(v time.Duration) bool { return v >= 0 })
+	}
+	for _, f := range rules.Faults(cam.RulesOf(), cam.Layout()) {
 		d.bad(path+"."+f.Field, "%s", f.Detail)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/objects/marking"
 	"github.com/segd/segd/objects/privacy"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/keeper"
@@ -63,6 +64,9 @@ type Config struct {
 
 	// Zones are the zones and lines whose events are told, until SetZones.
 	Zones zones.Layout
+
+	// Rules are told of as long as they are so; where one's zone is no more, it rests.
+	Rules []rules.Rule
 
 	// Checkpoints keep what the camera knows over a restart; nil: nothing does.
 	Checkpoints Checkpoints
@@ -227,6 +231,7 @@ const (
 	keyMessage = "message"
 	keyObject  = "object"
 	keyObjects = "objects"
+	keyRule    = "rule"
 	keyZone    = "zone"
 	keyZones   = "zones"
 	keyLines   = "lines"

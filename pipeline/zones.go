@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/pipeline/internal/message"
 	"github.com/segd/segd/tracker"
@@ -20,6 +22,8 @@ import (
 // that is found again by new ones is where it was. It is used in the camera's turn only.
 type zoneWatch struct {
 	watcher    *zones.Watcher
+	rules      *rules.Watcher
+	heeded     []rules.Object             // objects, as rules take them
 	configured []byte                     // Config.Zones as JSON
 	objects    []zones.Object             // of the frame in hand
 	set        bool                       // by a client, while c is there
@@ -41,6 +45,9 @@ const maxEarly = 16
 func (z *zoneWatch) begin(c *Camera) (err error) {
 	z.early, z.untold = map[uint32][]*segdv1.Event{}, map[visit]bool{}
 	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
+		return err
+	}
+	if z.rules, err = rules.New(c.cfg.Rules, c.cfg.Zones); err != nil {
 		return err
 	}
 	if z.configured, err = json.Marshal(c.cfg.Zones); err != nil {
@@ -72,7 +79,7 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 			out = append(out, z.limit(c, early)...)
 		}
 	}
-	if l := z.watcher.Layout(); len(l.Zones)+len(l.Lines) == 0 {
+	if l := z.watcher.Layout(); len(l.Zones)+len(l.Lines)+len(c.cfg.Rules) == 0 {
 		return out
 	}
 	z.objects = z.objects[:0]
@@ -86,7 +93,27 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 		}
 	}
 	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
-	return append(out, z.events(c, events, it.seq, taken(it.frame), table.Get)...)
+	out = append(out, z.events(c, events, it.seq, taken(it.frame), table.Get)...)
+	return append(out, z.heed(c, it, res, table)...)
+}
+
+// heed returns what the rules tell of the objects in hand.
+func (z *zoneWatch) heed(c *Camera, it *item, res *tracker.Result, table objects.Table) (out []*segdv1.Event) {
+	z.heeded = z.heeded[:0]
+	for _, o := range z.objects {
+		known, _ := table.Get(o.ID)
+		z.heeded = append(z.heeded, rules.Object{
+			ID: o.ID, Class: cmp.Or(known.Class, known.Label), Told: known.Appeared, Lost: o.Lost, Seen: o.Visible,
+			Foot: zones.Point{o.Foot[0] * float64(res.Width), o.Foot[1] * float64(res.Height)}, Height: o.Height,
+		})
+	}
+	for _, ev := range z.rules.Observe(rules.Frame{Time: it.pts, Wall: taken(it.frame).Local(), Objects: z.heeded, Layout: z.watcher.Layout(), In: z.watcher.Inside}) {
+		if c.ration.may(true) {
+			o, _ := table.Get(ev.Object)
+			out = append(out, message.OfRule(ev, it.seq, &o))
+		}
+	}
+	return out
 }
 
 // forget forgets an object that was removed, as of frame seq.
@@ -179,9 +206,17 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 		now := time.Now()
 		c.emit(now, z.events(c, events, c.newest.sequence(), now, c.newest.table().Get)...)
 		set = z.watcher.Layout()
+		gone := func(zone string) bool {
+			return !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == zone })
+		}
 		for _, name := range c.cfg.Detect.Zones {
-			if !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == name }) {
+			if gone(name) {
 				c.log.Warn("nothing is marked by itself in a zone that is no more", keyZone, name)
+			}
+		}
+		for _, r := range c.cfg.Rules {
+			if r.Zone != "" && gone(r.Zone) {
+				c.log.Warn("a rule rests: its zone is no more", keyRule, r.Name, keyZone, r.Zone)
 			}
 		}
 		if c.stages != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
 )
@@ -61,6 +62,45 @@ func TestZonesLostForAMoment(t *testing.T) {
 		b.run(t.Context(), t)
 		if want := []string{"ENTERED all", "STAYED all", "LEFT all", "ENTERED all"}; !slices.Equal(b.rec.zoned(), want) {
 			t.Errorf("events %q; want %q", b.rec.zoned(), want)
+		}
+	})
+}
+
+// A rule is told of with its object; one of what is not there without. Where its zone is taken away, it rests.
+func TestRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 40)
+		var logged strings.Builder
+		b.cfg.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), testZones
+		b.cfg.Rules = []rules.Rule{
+			{Name: "there", When: rules.Present, Classes: []string{"square"}, Zone: "all", For: time.Second},
+			{Name: "no circle", When: rules.Absent, Classes: []string{"circle"}, For: 2 * time.Second},
+			{Name: "moves", When: rules.Still, For: 2 * time.Second},
+		}
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.check(t, c)
+		var got []string
+		for _, e := range b.rec.events {
+			if e.Kind == segdv1.EventKind_EVENT_KIND_RULE {
+				got = append(got, fmt.Sprintf("%d %s %s %d %s", e.Sequence, e.Rule, e.Zone, e.ObjectId, e.Message))
+			}
+		}
+		want := []string{
+			"16 there all 1 rule there: a square has been in zone all for 1s", // it is marked in frame 3, and a quarter of a second later it is in the zone
+			"20 no circle  0 rule no circle: no circle has been in the picture for 2s",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("told %q; want %q", got, want)
+		}
+		if _, err := c.SetZones(t.Context(), zones.Layout{}); err != nil || !strings.Contains(logged.String(), "a rule rests: its zone is no more") {
+			t.Errorf("zones taken away: %v, logged %s", err, logged.String())
 		}
 	})
 }

@@ -195,6 +195,8 @@ const (
 	// Another box of a fleet follows the camera from now on; message says which, which one did before,
 	// and why it does not any more.
 	EventKind_EVENT_KIND_CAMERA_MOVED EventKind = 17
+	// What the rule `rule` of the camera waits for has been so for as long as it says.
+	EventKind_EVENT_KIND_RULE EventKind = 18
 )
 
 // Enum value maps for EventKind.
@@ -218,6 +220,7 @@ var (
 		15: "EVENT_KIND_LINE_CROSSED",
 		16: "EVENT_KIND_CHECKPOINT_REFUSED",
 		17: "EVENT_KIND_CAMERA_MOVED",
+		18: "EVENT_KIND_RULE",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -238,6 +241,7 @@ var (
 		"EVENT_KIND_LINE_CROSSED":        15,
 		"EVENT_KIND_CHECKPOINT_REFUSED":  16,
 		"EVENT_KIND_CAMERA_MOVED":        17,
+		"EVENT_KIND_RULE":                18,
 	}
 )
 
@@ -1013,7 +1017,7 @@ type Event struct {
 	// MaskFrame.sequence of the frame it was seen on. Without meaning, and 0, for
 	// CAMERA_UP, CAMERA_DOWN and ANNOTATION_REJECTED.
 	Sequence uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The zone's name, of OBJECT_ENTERED, OBJECT_LEFT and OBJECT_STAYED; else empty.
+	// The zone's name, of OBJECT_ENTERED, OBJECT_LEFT, OBJECT_STAYED and a RULE that has one; else empty.
 	Zone string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`
 	// For how long the object was seen in the zone, in seconds of stream time, of
 	// OBJECT_LEFT and OBJECT_STAYED; else 0.
@@ -1046,7 +1050,9 @@ type Event struct {
 	// Path, below the address of segd's page, of a JPEG of the object and what is round it in that frame, with its mask
 	// drawn on. segd keeps the newest ones of each camera until it ends. Empty where the object has no mask in that frame,
 	// or segd has that frame's picture no longer.
-	Thumbnail     string `protobuf:"bytes,22,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
+	Thumbnail string `protobuf:"bytes,22,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
+	// The rule's name, of RULE; else empty. An object that it is about is object_id.
+	Rule          string `protobuf:"bytes,23,opt,name=rule,proto3" json:"rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1231,6 +1237,13 @@ func (x *Event) GetHeight() int32 {
 func (x *Event) GetThumbnail() string {
 	if x != nil {
 		return x.Thumbnail
+	}
+	return ""
+}
+
+func (x *Event) GetRule() string {
+	if x != nil {
+		return x.Rule
 	}
 	return ""
 }
@@ -1798,7 +1811,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\xb4\x05\n" +
+	"\apending\x18\a \x01(\bR\apending\"\xc8\x05\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1822,7 +1835,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\fcapture_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vcaptureTime\x12\x14\n" +
 	"\x05width\x18\x14 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x15 \x01(\x05R\x06height\x12\x1c\n" +
-	"\tthumbnail\x18\x16 \x01(\tR\tthumbnail\"n\n" +
+	"\tthumbnail\x18\x16 \x01(\tR\tthumbnail\x12\x12\n" +
+	"\x04rule\x18\x17 \x01(\tR\x04rule\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1885,7 +1899,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\xb5\x04\n" +
+	"STATE_LOST\x10\x03*\xca\x04\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -1905,7 +1919,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x18EVENT_KIND_OBJECT_STAYED\x10\x0e\x12\x1b\n" +
 	"\x17EVENT_KIND_LINE_CROSSED\x10\x0f\x12!\n" +
 	"\x1dEVENT_KIND_CHECKPOINT_REFUSED\x10\x10\x12\x1b\n" +
-	"\x17EVENT_KIND_CAMERA_MOVED\x10\x11*R\n" +
+	"\x17EVENT_KIND_CAMERA_MOVED\x10\x11\x12\x13\n" +
+	"\x0fEVENT_KIND_RULE\x10\x12*R\n" +
 	"\tDirection\x12\x19\n" +
 	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10DIRECTION_A_TO_B\x10\x01\x12\x14\n" +

@@ -133,12 +133,13 @@ func TestBadInput(t *testing.T) {
 
 func TestCheckAllWell(t *testing.T) {
 	s := daemontest.Camera(t, demo.Config{})
-	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", daemontest.Annotation) + "', detect: {classes: [car]}}]\n"
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", daemontest.Annotation) + "', detect: {classes: [car]}, rules: [{name: jam, when: still, classes: [car], for: 10s}]}]\n"
 	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
 	if err := c.Wait(t); err != nil {
 		t.Error(err)
 	}
-	for _, want := range [][]string{{"model: ok", "segd-p64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"}} {
+	for _, want := range [][]string{{"model: ok", "segd-p64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"},
+		{"rule jam of camera gate: ok: an event when a car has stood still in the picture for 10s, once in 1m0s at most"}} {
 		if !lineWith(c.Out.String(), want) {
 			t.Errorf("no line has all of %q:\n%s", want, c.Out.String())
 		}

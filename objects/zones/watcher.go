@@ -225,6 +225,13 @@ func (w *Watcher) Observe(f Frame) []Event {
 	return w.events
 }
 
+// Inside tells whether an object is in a zone.
+func (w *Watcher) Inside(object uint32, zone string) bool {
+	i, ok := w.find(object)
+	k := slices.IndexFunc(w.layout.Zones, func(z Zone) bool { return z.Name == zone })
+	return ok && k >= 0 && w.tracks[i].zones[k].Inside
+}
+
 // Forget forgets an object: the next one of that id is another. It returns what that leaves,
 // valid until the next call.
 func (w *Watcher) Forget(id uint32) []Event {

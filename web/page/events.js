@@ -9,7 +9,7 @@ const words = {
   CAMERA_UP: "Camera up", CAMERA_DOWN: "Camera down", CAMERA_MOVED: "Camera moved",
   OBJECT_APPEARED: "Appeared", OBJECT_OCCLUDED: "Occluded", OBJECT_LOST: "Lost", OBJECT_BACK: "Back", OBJECT_REMOVED: "Removed",
   OBJECT_RENAMED: "Renamed", OBJECT_NOT_FOLLOWED: "Not followed", OBJECT_ENTERED: "Entered", OBJECT_LEFT: "Left", OBJECT_STAYED: "Stayed",
-  LINE_CROSSED: "Crossed", ANNOTATION_ACCEPTED: "Annotation accepted", ANNOTATION_REJECTED: "Annotation rejected", CHECKPOINT_REFUSED: "Checkpoint refused",
+  LINE_CROSSED: "Crossed", RULE: "Rule", ANNOTATION_ACCEPTED: "Annotation accepted", ANNOTATION_REJECTED: "Annotation rejected", CHECKPOINT_REFUSED: "Checkpoint refused",
 };
 
 export class EventList {

@@ -507,7 +507,7 @@ export declare type Event = Message<"segd.v1.Event"> & {
   sequence: bigint;
 
   /**
-   * The zone's name, of OBJECT_ENTERED, OBJECT_LEFT and OBJECT_STAYED; else empty.
+   * The zone's name, of OBJECT_ENTERED, OBJECT_LEFT, OBJECT_STAYED and a RULE that has one; else empty.
    *
    * @generated from field: string zone = 9;
    */
@@ -609,6 +609,13 @@ export declare type Event = Message<"segd.v1.Event"> & {
    * @generated from field: string thumbnail = 22;
    */
   thumbnail: string;
+
+  /**
+   * The rule's name, of RULE; else empty. An object that it is about is object_id.
+   *
+   * @generated from field: string rule = 23;
+   */
+  rule: string;
 };
 
 /**
@@ -1162,6 +1169,13 @@ export enum EventKind {
    * @generated from enum value: EVENT_KIND_CAMERA_MOVED = 17;
    */
   CAMERA_MOVED = 17,
+
+  /**
+   * What the rule `rule` of the camera waits for has been so for as long as it says.
+   *
+   * @generated from enum value: EVENT_KIND_RULE = 18;
+   */
+  RULE = 18,
 }
 
 /**

@@ -183,7 +183,7 @@ func (d *daemon) camera(b cameras.Build) pipeline.Config {
 		Cores:      d.cores,
 		Annotation: b.Marks, AnnotationFits: d.fits || configured.Fits(cam),
 		Privacy: cameras.Privacy(b.Settings.PrivacyOf(cam)),
-		Zones:   cam.Layout(), Checkpoints: d.kept,
+		Zones:   cam.Layout(), Rules: cam.RulesOf(), Checkpoints: d.kept,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}

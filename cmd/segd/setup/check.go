@@ -87,6 +87,9 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 	}
 	for _, cam := range cfg.Cameras {
 		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cfg.HTTP.BasePath, cam) }})
+		for _, r := range cam.RulesOf() {
+			list = append(list, trial{"rule " + r.Name + " of camera " + cam.Name, func() (string, error) { return ": an event " + r.String(), nil }})
+		}
 	}
 	return list
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
 )
@@ -161,6 +162,13 @@ func State(s tracker.State) segdv1.State {
 		return segdv1.State_STATE_LOST
 	}
 	return segdv1.State_STATE_UNSPECIFIED
+}
+
+// OfRule is what there is to be told of a rule, as of frame seq; o is the zero Object where it is about none.
+func OfRule(ev rules.Event, seq uint64, o *objects.Object) *segdv1.Event {
+	out := eventOf(segdv1.EventKind_EVENT_KIND_RULE, o, seq, fmt.Sprintf("rule %s: %s", ev.Rule.Name, ev.Rule.What()))
+	out.Rule, out.Zone = ev.Rule.Name, ev.Rule.Zone
+	return out
 }
 
 // OfZone is what there is to be told of an object in a zone or at a line, as of frame seq.

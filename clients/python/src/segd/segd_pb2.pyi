@@ -30,6 +30,7 @@ EVENT_KIND_OBJECT_OCCLUDED: EventKind
 EVENT_KIND_OBJECT_REMOVED: EventKind
 EVENT_KIND_OBJECT_RENAMED: EventKind
 EVENT_KIND_OBJECT_STAYED: EventKind
+EVENT_KIND_RULE: EventKind
 EVENT_KIND_UNSPECIFIED: EventKind
 STATE_LOST: State
 STATE_OCCLUDED: State
@@ -67,7 +68,7 @@ class Box(_message.Message):
     def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ["box", "camera", "capture_time", "direction", "epoch", "extent", "height", "kind", "lease", "line", "message", "object_class", "object_id", "object_label", "score", "sequence", "site", "stay_seconds", "thumbnail", "time", "width", "zone"]
+    __slots__ = ["box", "camera", "capture_time", "direction", "epoch", "extent", "height", "kind", "lease", "line", "message", "object_class", "object_id", "object_label", "rule", "score", "sequence", "site", "stay_seconds", "thumbnail", "time", "width", "zone"]
     BOX_FIELD_NUMBER: _ClassVar[int]
     CAMERA_FIELD_NUMBER: _ClassVar[int]
     CAPTURE_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +83,7 @@ class Event(_message.Message):
     OBJECT_CLASS_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_LABEL_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SITE_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +106,7 @@ class Event(_message.Message):
     object_class: str
     object_id: int
     object_label: str
+    rule: str
     score: float
     sequence: int
     site: str
@@ -112,7 +115,7 @@ class Event(_message.Message):
     time: _timestamp_pb2.Timestamp
     width: int
     zone: str
-    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[_Union[EventKind, str]] = ..., object_id: _Optional[int] = ..., object_label: _Optional[str] = ..., message: _Optional[str] = ..., sequence: _Optional[int] = ..., zone: _Optional[str] = ..., stay_seconds: _Optional[float] = ..., line: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., extent: _Optional[_Union[Box, _Mapping]] = ..., object_class: _Optional[str] = ..., box: _Optional[_Union[Box, _Mapping]] = ..., score: _Optional[float] = ..., capture_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., thumbnail: _Optional[str] = ...) -> None: ...
+    def __init__(self, site: _Optional[str] = ..., camera: _Optional[str] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[_Union[EventKind, str]] = ..., object_id: _Optional[int] = ..., object_label: _Optional[str] = ..., message: _Optional[str] = ..., sequence: _Optional[int] = ..., zone: _Optional[str] = ..., stay_seconds: _Optional[float] = ..., line: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., epoch: _Optional[int] = ..., lease: _Optional[int] = ..., extent: _Optional[_Union[Box, _Mapping]] = ..., object_class: _Optional[str] = ..., box: _Optional[_Union[Box, _Mapping]] = ..., score: _Optional[float] = ..., capture_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., thumbnail: _Optional[str] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class LineStatus(_message.Message):
     __slots__ = ["a_to_b", "b_to_a", "name"]
