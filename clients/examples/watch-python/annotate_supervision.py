@@ -26,7 +26,7 @@ args = parser.parse_args()
 by_track = sv.ColorLookup.TRACK  # objects keep their colours
 masks = sv.MaskAnnotator(color_lookup=by_track)
 paths = sv.TraceAnnotator(color_lookup=by_track)
-labels = sv.LabelAnnotator(color_lookup=by_track)
+labels = sv.LabelAnnotator(color_lookup=by_track, smart_position=True)
 
 with segd.watch(args.camera, page=args.page, token=args.token) as frames, sv.ImageSink(args.folder) as sink:
     for frame in itertools.islice(frames, args.frames):
