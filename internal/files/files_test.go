@@ -130,7 +130,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []Kind{Config, Annotation, Picture, Names, Model, Description, PEM, Key} {
-		if row := "| " + k.name + " | " + limit.Text(k.most) + " |\n"; !strings.Contains(string(text), row) {
+		if row := "- " + k.name + ": " + limit.Text(k.most) + "\n"; !strings.Contains(string(text), row) {
 			t.Errorf("docs/operations.md lacks %q", row)
 		}
 	}
