@@ -104,7 +104,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
 			"                     started, so that figures of different days compare\n\n" +
 			"--add and --beside tell what a feature costs: configuration that segd has besides, such\n" +
-			"as mqtt, webhooks, privacy and rtsp, and a command that runs meanwhile, such as a viewer.\n" +
+			"as mqtt, nats.pictures, privacy and rtsp, and a command that runs meanwhile, such as a viewer.\n" +
 			"It has SEGD_CLIENT_PAGE and SEGD_CLIENT_NATS; the cameras are called camera0, camera1\n" +
 			"and so on.",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
@@ -271,7 +271,7 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	if err != nil {
 		return nil, err
 	}
-	text += fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\n", addrs[0], addrs[1])
+	text += "log: {level: warn}\n"
 	c := f.computing
 	for _, file := range []*string{&f.model, &c.EngineLibrary} { // the configuration lies elsewhere
 		if *file != "" {
@@ -302,7 +302,9 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		return nil, err
 	}
 	s.cmd = exec.CommandContext(ctx, segd, "run", "-c", file)
-	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SEGD_") })
+	// The addresses are of no section, so that what is added may have sections http and nats.
+	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SEGD_") }),
+		"SEGD_HTTP_ADDR="+addrs[0], "SEGD_NATS_ADDR="+addrs[1])
 	s.cmd.Stderr = stderr
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = benchPatience
