@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/segd/segd/internal/listen"
 	"github.com/segd/segd/internal/redact"
@@ -37,8 +38,9 @@ type Config struct {
 	External
 
 	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
-	// and 3 GiB of events, 6 as JSON, and 64 MiB in memory; masks are kept only with a MaxAge, and then 256 MiB.
-	Events, Masks Retention
+	// and 3 GiB of events, 6 as JSON, and 64 MiB in memory; masks and pictures are kept only with a MaxAge, and then 256 MiB
+	// of each, of pictures 64 MiB in memory.
+	Events, Masks, Pictures Retention
 
 	// Replicas is how many servers of a cluster keep the streams and buckets that are made here;
 	// 0 is one.
@@ -138,6 +140,9 @@ type Bus struct {
 	unsent unsent               // what waits for a connection
 	acks   atomic.Pointer[acks] // of masks that are kept; nil when they are not
 
+	pictures *pictures           // nil: none are kept
+	reading  *semaphore.Weighted // held by those who read kept events
+
 	keptDenied atomic.Pointer[error] // the last of denyKept
 
 	confirming  sync.WaitGroup
@@ -163,7 +168,9 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
+	b := &Bus{
+		cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg), reading: semaphore.NewWeighted(keptAtOnce),
+	}
 	removeLeftovers(cfg.Logger)
 	b.claims = newClaims(cfg, b.run)
 	var err error
@@ -197,7 +204,7 @@ func (cfg *Config) setDefaults() error {
 	if cfg.DrainTimeout < 0 {
 		faults = append(faults, fmt.Errorf("bus: drain timeout %v, want more than 0", cfg.DrainTimeout))
 	}
-	for _, r := range []Retention{cfg.Events, cfg.Masks} {
+	for _, r := range []Retention{cfg.Events, cfg.Masks, cfg.Pictures} {
 		if r.MaxAge < 0 || r.MaxBytes < 0 {
 			faults = append(faults, fmt.Errorf("bus: keep %v and %d bytes, want neither below 0", r.MaxAge, r.MaxBytes))
 		}
@@ -296,6 +303,9 @@ func (b *Bus) start(ctx context.Context) error {
 	}
 	if !b.cfg.KeptOnly {
 		b.events.start()
+		if b.cfg.Pictures.MaxAge > 0 {
+			b.pictures = newPictures(b.conn, b.events, b.cfg)
+		}
 	}
 	if b.server != nil {
 		b.server.tend(b.events.again)
@@ -572,6 +582,9 @@ func (b *Bus) close() error {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 		faults = append(faults, err)
+	}
+	if b.pictures != nil {
+		b.pictures.finish(b.cfg.DrainTimeout)
 	}
 	faults = append(faults, b.handOver())
 	<-b.closed

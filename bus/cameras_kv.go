@@ -46,13 +46,15 @@ func (b *Bus) camerasStream() jetstream.StreamConfig {
 }
 
 // denyKept notes that the server does not permit what is asked about kept cameras, and tells whether err
-// says that, or that of checkpoints: then it does not answer.
+// says that, or that of checkpoints, pictures or consumers: then it does not answer.
 func (b *Bus) denyKept(err error) bool {
 	switch {
 	case !errors.Is(err, nats.ErrPermissionViolation):
 		return false
-	case strings.Contains(err.Error(), CheckpointBucket(b.cfg.Site)):
+	case strings.Contains(err.Error(), CheckpointBucket(b.cfg.Site)), strings.Contains(err.Error(), StreamName(b.cfg.Site, KindPicture)):
 		return true
+	case strings.Contains(err.Error(), `"$JS.API.CONSUMER.`) && strings.Contains(err.Error(), StreamName(b.cfg.Site, KindEvent)):
+		return true // those of kept events
 	case !strings.Contains(err.Error(), CamerasBucket(b.cfg.Site)):
 		return false
 	}

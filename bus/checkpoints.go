@@ -666,9 +666,14 @@ func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
 	return slices.Compact(cameras), nil
 }
 
+// noJetStream tells whether err is of a server that has none.
+func noJetStream(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
 // withoutJetStream says what an error means where no server answers.
 func withoutJetStream(err error) error {
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if noJetStream(err) {
 		return fmt.Errorf("the NATS server has no JetStream: %w", err)
 	}
 	return err

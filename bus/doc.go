@@ -5,6 +5,7 @@
 //	segd.v1.<site>.<camera>.mask      every frame; kept in a JetStream stream on request
 //	segd.v1.<site>.<camera>.event     kept in a JetStream stream, once each
 //	segd.v1.<site>.<camera>.status    once a second; core NATS
+//	segd.v1.<site>.<camera>.picture.* of events; kept in a JetStream stream on request
 //
 // as protobuf or JSON, told apart by the Content-Type header. A NATS micro
 // service named segd answers

@@ -93,6 +93,7 @@ type events struct {
 	hurry   bool  // no pause: what kept us from storing may have changed
 	closing bool
 	denied  bool          // the server's permissions leave streams to others
+	looked  bool          // it is known whether events are kept, or was
 	asking  func()        // ends prepare's question; nil outside of it
 	empty   chan struct{} // closed once closing and the queue is empty
 
@@ -336,7 +337,17 @@ func (e *events) prepare(ctx context.Context) error {
 	default: // JetStream is on its way, as after a restart
 		return err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.looked = true
 	return nil
+}
+
+// prepared tells whether the streams of events and masks have got what room they need.
+func (e *events) prepared() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.looked
 }
 
 // oldest returns the events to store next, and whether they went out live before.

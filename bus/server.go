@@ -80,7 +80,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		port = server.RANDOM_PORT
 	}
 	space := int64(streamReserve)
-	for _, kind := range []Kind{KindEvent, KindMask} {
+	for _, kind := range []Kind{KindEvent, KindMask, KindPicture} {
 		if s, ok := cfg.wanted(kind); ok {
 			space += s.MaxBytes
 			e.streams[s.Name] = true

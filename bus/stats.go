@@ -43,6 +43,8 @@ type Stats struct {
 	EventsWaiting int           // not stored yet
 	EventsOldest  time.Duration // how long the oldest of these has waited
 	EventsStored  uint64        // acknowledged by JetStream
+	PicturesKept  uint64        // acknowledged by JetStream
+	PicturesLost  uint64        // which it did not take in time, or at all
 	Duplicates    int           // other segd that publish a camera of ours, unless it is meant
 	// Lost counts messages. Every kind and reason is there.
 	Lost map[Kind]map[Reason]uint64
@@ -57,6 +59,9 @@ func (b *Bus) Stats() Stats {
 	}
 	s.BufferedBytes, _ = b.conn.Buffered() // of a closed connection: nothing
 	s.EventsWaiting, s.EventsOldest, s.EventsStored, _ = b.events.state()
+	if b.pictures != nil {
+		s.PicturesKept, s.PicturesLost = b.pictures.state()
+	}
 	s.Duplicates = b.claims.others()
 	for i, k := range lossKinds {
 		s.Lost[k] = make(map[Reason]uint64, len(lossReasons))

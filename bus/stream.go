@@ -31,6 +31,8 @@ const (
 	eventCountBefore = 100_000
 	eventBytesBefore = 64 << 20
 	maskMaxBytes     = 256 << 20
+	// pictureMaxBytes are 25,000 pictures of the size that persons near a camera have, 10 KB.
+	pictureMaxBytes = 256 << 20
 
 	// Within these a message that is sent twice is stored once. A segd sends
 	// events again when a connection broke, so it is above any usual outage.
@@ -41,7 +43,7 @@ const (
 )
 
 // StreamName returns the name of the JetStream stream that keeps a site's
-// messages of a kind: events, and masks if they are kept.
+// messages of a kind: events, and masks and pictures if they are kept.
 func StreamName(site string, kind Kind) string { return "segd_" + site + "_" + string(kind) }
 
 // wanted is the stream of a kind as cfg has it; ok is false when there shall be
@@ -57,7 +59,8 @@ func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
 	if cfg.URL == "" && cfg.StoreDir == "" {
 		s.Storage = jetstream.MemoryStorage
 	}
-	if kind == KindEvent {
+	switch kind {
+	case KindEvent:
 		s.Description = "segd: events of the cameras of site " + cfg.Site
 		s.MaxAge, s.MaxBytes = eventMaxAge, eventMaxBytes
 		switch {
@@ -69,14 +72,24 @@ func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
 		s.Duplicates = eventDuplicates
 		s = withStoreSubject(s, s.Subjects[0])
 		cfg.Events.override(&s)
-	} else {
+	case KindPicture:
+		s.Description = "segd: pictures of the events of site " + cfg.Site
+		s.Subjects[0] += ".*"
+		s.MaxBytes = pictureMaxBytes
+		if s.Storage == jetstream.MemoryStorage {
+			s.MaxBytes = eventLeastBytes
+		}
+		s.AllowDirect = true
+		s.Duplicates = maskDuplicates
+		cfg.Pictures.override(&s)
+	default:
 		s.Description = "segd: masks of the cameras of site " + cfg.Site
 		s.MaxBytes = maskMaxBytes
 		s.Duplicates = maskDuplicates
 		cfg.Masks.override(&s)
 	}
 	s.Duplicates = min(s.Duplicates, s.MaxAge) // JetStream's rule
-	return s, kind == KindEvent || cfg.Masks.MaxAge > 0
+	return s, kind == KindEvent || kind == KindMask && cfg.Masks.MaxAge > 0 || kind == KindPicture && cfg.Pictures.MaxAge > 0
 }
 
 func (r Retention) override(s *jetstream.StreamConfig) {

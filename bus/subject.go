@@ -15,6 +15,8 @@ const (
 	KindMask   Kind = "mask"   // segdv1.MaskFrame
 	KindEvent  Kind = "event"  // segdv1.Event
 	KindStatus Kind = "status" // segdv1.Status
+	// KindPicture is of pictures of events, each with a subject of its own below that of its camera.
+	KindPicture Kind = "picture"
 
 	// Requests to the micro service.
 	KindAnnotate Kind = "annotate"

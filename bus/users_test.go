@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/docs"
 )
@@ -814,7 +815,7 @@ func TestComposeUsers(t *testing.T) {
 		}
 	}
 	lines := make(chan string, 1000)
-	b := open(t, Config{External: External{URL: url("segd")}, Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}})
+	b := open(t, Config{External: External{URL: url("segd")}, Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}, Pictures: Retention{MaxAge: time.Minute}})
 	keeping, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	eventually(t, "the connection", b.Connected)
@@ -847,6 +848,14 @@ func TestComposeUsers(t *testing.T) {
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	if _, err := (Target{URL: url("operator"), Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)
+	}
+	if events, _, err := b.Kept(keeping, api.Kept{Camera: "demo", From: time.Now().Add(-time.Hour), Limit: 1}); err != nil || len(events) != 1 {
+		t.Errorf("kept: %v, %v", events, err)
+	}
+	keepPictures(t, b, 0, 1)
+	eventually(t, "the picture is kept", func() bool { return b.Stats().PicturesKept == 1 })
+	if picture(t, b, 0) == nil {
+		t.Error("it is not there")
 	}
 	closeNow(t, b)
 	nothingDenied(t, lines)

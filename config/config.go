@@ -165,6 +165,8 @@ type NATS struct {
 	Events Retention `yaml:"events"`
 	// Masks are kept by JetStream only with a max_age, up to 256 MiB.
 	Masks Retention `yaml:"masks"`
+	// Pictures are those of events, kept by JetStream only with a max_age, up to 256 MiB, 64 without a store_dir.
+	Pictures Retention `yaml:"pictures"`
 	// Duplicates of a camera, by another segd of the site on the same server: refuse to start, or allow. Default
 	// "refuse".
 	Duplicates string `yaml:"duplicates"`

@@ -77,6 +77,7 @@ nats:
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
+  pictures: {max_age: 72h, max_mib: 2048}
 mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", no_snapshots: true, commands: true}
 webhooks:
 - {name: door, url: "https://hooks/x", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw, ca: ca.pem, kinds: [object_entered], cameras: [gate], classes: [traffic light], zones: [yard]}
@@ -120,7 +121,7 @@ cameras:
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
 			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
-			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
+			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}, Pictures: config.Retention{MaxAge: "72h", MaxMiB: 2048}},
 		Webhooks: []config.Webhook{
 			{Name: "door", URL: "https://hooks/x", Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", CA: "ca.pem",
 				Kinds: []string{"object_entered"}, Cameras: []string{"gate"}, Classes: []string{"traffic light"}, Zones: []string{"yard"}},
@@ -293,11 +294,12 @@ var faultTable = []struct {
 		want: []string{`f:1:13: mqtt.url: it names a user; accepted: one without, and mqtt.username and mqtt.password_file`}},
 	{name: "mqtt with files for TLS and none", text: "mqtt: {url: 'mqtt://broker:1883', tls: {ca: ca.pem}}\n" + minimal,
 		want: []string{`f:1:41: mqtt.tls: mqtt.url is without TLS; accepted: with mqtts://`}},
-	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}}\n" + minimal,
+	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}, pictures: {max_mib: 6}}\n" + minimal,
 		want: []string{
 			`f:1:26: nats.events.max_age: "7d"; accepted: a duration of 1s or more, such as 90m or 168h`,
 			`f:1:39: nats.events.max_mib: found -1; accepted: 1 to 1048576`,
 			`f:1:52: nats.masks: max_mib without max_age; accepted: both, or max_age alone`,
+			`f:1:76: nats.pictures: max_mib without max_age; accepted: both, or max_age alone`,
 		}},
 	{name: "open to all without a token", text: "http: {addr: \":8080\"}\n" + minimal,
 		want: []string{`f:1:14: http.addr: ":8080" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8080`}},
@@ -769,7 +771,7 @@ cameras:
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.
 func TestServedIsNoBasePath(t *testing.T) {
-	for _, name := range []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whip"} {
+	for _, name := range []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "whip"} {
 		if _, err := config.Parse("f", []byte("http: {base_path: /"+name+"}\n"+minimal), nil); err == nil || !strings.Contains(err.Error(), "segd itself has something at /"+name) {
 			t.Errorf("/%s: %v", name, err)
 		}

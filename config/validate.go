@@ -100,7 +100,7 @@ func (d *decoder) listen(section, addr, token string, users bool) {
 var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // served are the first names of what segd serves at /. Below one of them it could not tell /NAME/x from /x.
-var served = []string{"api", "assets", "fleet", "livez", "login", "metrics", "publish", "readyz", "whep", "whip"}
+var served = []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "whep", "whip"}
 
 func (d *decoder) basePath(path string) {
 	const key = "http.base_path"
@@ -524,8 +524,12 @@ func (d *decoder) nats(n *NATS) {
 	d.natsUsers(n.Users)
 	d.retention("nats.events", n.Events)
 	d.retention("nats.masks", n.Masks)
+	d.retention("nats.pictures", n.Pictures)
 	if n.Masks.MaxMiB != 0 && n.Masks.MaxAge == "" {
-		d.bad("nats.masks", "max_mib without max_age; accepted: both, or max_age alone")
+		d.bad("nats.masks", maxMiBAlone)
+	}
+	if n.Pictures.MaxMiB != 0 && n.Pictures.MaxAge == "" {
+		d.bad("nats.pictures", maxMiBAlone)
 	}
 }
 
@@ -685,6 +689,9 @@ func (d *decoder) natsUsers(users []NATSUser) {
 		d.oneOf(path+".role", u.Role, "subscriber", "operator", "admin")
 	}
 }
+
+// maxMiBAlone is said of what is kept only with a max_age.
+const maxMiBAlone = "max_mib without max_age; accepted: both, or max_age alone"
 
 // retention checks the limits of a stream. Below a second JetStream refuses.
 func (d *decoder) retention(path string, r Retention) {

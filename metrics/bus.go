@@ -17,6 +17,10 @@ func (m *Metrics) Bus(read func() bus.Stats) {
 	c.gauge("events_waiting_seconds", "How long the oldest event that JetStream has not acknowledged has waited, 0 without one.",
 		func(b bus.Stats) float64 { return b.EventsOldest.Seconds() })
 	c.counter("events_stored_total", "Events that JetStream has acknowledged.", func(b bus.Stats) uint64 { return b.EventsStored })
+	c.counters("pictures_total", "Pictures of events by outcome: kept, and lost (JetStream did not take them in time).", labelOutcome,
+		func(b bus.Stats) map[string]uint64 {
+			return map[string]uint64{"kept": b.PicturesKept, "lost": b.PicturesLost}
+		})
 	c.gauge("duplicates", "Other segd that publish a camera of this one's site and name, and are not meant to.", func(b bus.Stats) float64 { return float64(b.Duplicates) })
 	c.add(prometheus.CounterValue, "lost_total",
 		"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+

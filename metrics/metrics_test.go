@@ -90,7 +90,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	f.Fenced()
 	m.Bus(func() bus.Stats {
 		return bus.Stats{
-			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Duplicates: 1,
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Duplicates: 1, PicturesKept: 9, PicturesLost: 3,
 			Lost: map[bus.Kind]map[bus.Reason]uint64{bus.KindMask: {bus.BufferFull: 6, bus.Unconfirmed: 7}, bus.KindEvent: {bus.Refused: 8}},
 		}
 	})
@@ -409,6 +409,10 @@ segd_bus_duplicates 1
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
+# HELP segd_bus_pictures_total Pictures of events by outcome: kept, and lost (JetStream did not take them in time).
+# TYPE segd_bus_pictures_total counter
+segd_bus_pictures_total{outcome="kept"} 9
+segd_bus_pictures_total{outcome="lost"} 3
 # HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke, a mask that was to be kept was not acknowledged, or an event was not when segd ended; they may have arrived).
 # TYPE segd_bus_lost_total counter
 segd_bus_lost_total{kind="event",reason="refused"} 8
@@ -565,7 +569,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-p64"} 1
 		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_events_limited_total", "segd_thumbnails_total", "segd_automatic_objects",
 		"segd_solver_dual_residual", "segd_solver_carried_ratio", "segd_solver_lagrangian_descent", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
-		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
+		"segd_bus_events_stored_total", "segd_bus_pictures_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
 		"segd_webhook_waiting", "segd_webhook_delivered_total", "segd_webhook_failures_total", "segd_webhook_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers",

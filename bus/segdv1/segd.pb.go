@@ -1048,8 +1048,8 @@ type Event struct {
 	// Height of that frame, likewise.
 	Height int32 `protobuf:"varint,21,opt,name=height,proto3" json:"height,omitempty"`
 	// Path, below the address of segd's page, of a JPEG of the object and what is round it in that frame, with its mask
-	// drawn on. segd keeps the newest ones of each camera until it ends. Empty where the object has no mask in that frame,
-	// or segd has that frame's picture no longer.
+	// drawn on. segd keeps the newest ones of each camera until it ends, or as nats.pictures says. Empty where the object has no
+	// mask in that frame, or segd has that frame's picture no longer.
 	Thumbnail string `protobuf:"bytes,22,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
 	// The rule's name, of RULE; else empty. An object that it is about is object_id.
 	Rule          string `protobuf:"bytes,23,opt,name=rule,proto3" json:"rule,omitempty"`

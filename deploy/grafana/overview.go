@@ -49,6 +49,8 @@ func overview() *dashboard.DashboardBuilder {
 			query{`segd_bus_events_waiting`, "waiting"},
 			query{`rate(segd_bus_events_stored_total[$__rate_interval]) * 60`, "stored per minute"},
 			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
+		WithPanel(lines(third, "Pictures of events", "Pictures that JetStream keeps (nats.pictures), and those that it did not take in time.", unitPerSecond,
+			query{`sum by (outcome) (rate(segd_bus_pictures_total[$__rate_interval]))`, "{{outcome}}"})).
 		WithPanel(lines(third, "Oldest event that waits", "How long the oldest event has waited for JetStream to store it.", unitSeconds,
 			query{`segd_bus_events_waiting_seconds`, "{{instance}}"})).
 		WithPanel(lines(third, "Buffered", "Masks and status that wait for the NATS server; 8 MiB at most.", unitBytes,

@@ -32,7 +32,7 @@ const marker = "attack-7c1f"
 
 // streams are segd's.
 var streams = []string{
-	bus.StreamName(site, bus.KindEvent), bus.StreamName(site, bus.KindMask),
+	bus.StreamName(site, bus.KindEvent), bus.StreamName(site, bus.KindMask), bus.StreamName(site, bus.KindPicture),
 	"KV_" + bus.CamerasBucket(site), "KV_segd_" + site + "_fleet", "OBJ_" + bus.CheckpointBucket(site),
 }
 
@@ -109,7 +109,7 @@ func fill(pattern, server string) []string {
 // kinds are the last tokens of segd's subjects of a camera.
 var kinds = []bus.Kind{
 	bus.KindMask, bus.KindEvent, bus.KindStatus,
-	bus.KindAnnotate, bus.KindClear, bus.KindRename, bus.KindObjects, bus.KindSnapshot, bus.KindState, "x", "event.store",
+	bus.KindAnnotate, bus.KindClear, bus.KindRename, bus.KindObjects, bus.KindSnapshot, bus.KindState, "x", "event.store", bus.KindPicture + ".x",
 }
 
 // ofSite are the rest of segd's subjects of a site.

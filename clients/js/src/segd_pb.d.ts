@@ -603,8 +603,8 @@ export declare type Event = Message<"segd.v1.Event"> & {
 
   /**
    * Path, below the address of segd's page, of a JPEG of the object and what is round it in that frame, with its mask
-   * drawn on. segd keeps the newest ones of each camera until it ends. Empty where the object has no mask in that frame,
-   * or segd has that frame's picture no longer.
+   * drawn on. segd keeps the newest ones of each camera until it ends, or as nats.pictures says. Empty where the object has no
+   * mask in that frame, or segd has that frame's picture no longer.
    *
    * @generated from field: string thumbnail = 22;
    */

@@ -49,7 +49,7 @@ func NATS(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 			StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always",
 		},
 		External: bus.External{URL: cfg.NATS.URL, Access: NATSAccess(cfg.NATS)},
-		Events:   retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks), Replicas: cfg.NATS.Replicas,
+		Events:   retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks), Pictures: retention(cfg.NATS.Pictures), Replicas: cfg.NATS.Replicas,
 		Duplicates: cfg.NATS.Duplicates == "allow", JSON: cfg.NATS.Format == "json", Logger: log,
 	}, nil
 }
