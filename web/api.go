@@ -66,6 +66,8 @@ func (s *Server) api() []route {
 		{http.MethodGet, livePath, limit.CostRead, s.withCamera(s.live)},
 		{http.MethodGet, thumbnailsPath + "/{name}", limit.CostRead, s.withCamera(s.showThumbnail)},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
+		{http.MethodGet, apiRoot + "/history", limit.CostWork, s.listKept},
+		{http.MethodGet, apiRoot + "/history/export", limit.CostLarge, s.exportKept},
 		{http.MethodGet, apiRoot + "/alerts", limit.CostRead, s.showAlerts},
 		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}

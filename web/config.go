@@ -73,6 +73,8 @@ type Config struct {
 	Cameras Manager
 	// Fleet is that which segd is a box of. Nil: none, and requests about it are 404.
 	Fleet Fleet
+	// History has the events and pictures that are kept. Nil: requests about them are 404.
+	History History
 	// Alerts returns which alerts fire as JSON, as openapi.json has them. Nil: they are not known, and that is answered 404.
 	Alerts func(ctx context.Context) ([]byte, error)
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is

@@ -23,12 +23,12 @@
 // With ?width= and ?fps= it gets pictures of that width and no more of them a second;
 // each size is encoded once for all who wait for it, and only while there are any.
 //
-// Under /api/v1 programs list the cameras and what they show, annotate, follow events
-// by SSE (a client that reads too slowly loses some and is told how many), and fetch
-// pictures and masks. Commands go to Config.Commands, whose errors become RFC 9457
-// problem documents. Each client has an allowance that its requests spend, and requests
-// that change something are refused to other sites' pages. One that panics is answered 500,
-// logged and told to Config.Panicked; the others go on.
+// Under /api/v1 programs list the cameras and what they show, annotate, follow events by SSE (a
+// client that reads too slowly loses some and is told how many), and fetch pictures and masks.
+// Events that were kept, and their thumbnails, come from Config.History. Commands go to
+// Config.Commands, whose errors become RFC 9457 problem documents. Each client has an allowance
+// that its requests spend, and requests that change something are refused to other sites' pages.
+// One that panics is answered 500, logged and told to Config.Panicked; the others go on.
 //
 // Publishers come in by the handler given as Config.WHIP, whose callers are
 // checked here, and /publish/CAMERA is a page that sends a browser's camera to it.

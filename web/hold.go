@@ -13,9 +13,9 @@ import (
 
 const holdPath = cameraPath + "/frames/{sequence}/holds/{holder}"
 
-// holderName is what a holder may be called: any word of its own choice, so that two
+// plainName is what a camera or a holder may be called. A holder's is any word of its own choice, so that two
 // pages that hold one frame do not let it go for each other.
-var holderName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 type holdInfo struct {
 	Sequence uint64    `json:"sequence"`
@@ -42,7 +42,7 @@ func withHold(r *http.Request, do func(ctx context.Context, seq uint64, holder s
 		return err
 	}
 	holder := r.PathValue("holder")
-	if !holderName.MatchString(holder) {
+	if !plainName.MatchString(holder) {
 		return badField(api.Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)

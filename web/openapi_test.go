@@ -192,6 +192,16 @@ func TestOpenAPIIsSound(t *testing.T) {
 	if fmt.Sprint(states) != fmt.Sprint(want) {
 		t.Errorf("states %v, want %v", states, want)
 	}
+	for _, path := range []string{"/history", "/history/export"} {
+		_, found := d.at("paths", path, "get", "parameters")
+		for _, p := range found.([]any) {
+			if p := p.(map[string]any); p["name"] == "kind" {
+				if kinds := p["schema"].(map[string]any)["enum"]; fmt.Sprint(kinds) != fmt.Sprint(segdv1.KindNames()) {
+					t.Errorf("%s: kinds %v, want %v", path, kinds, segdv1.KindNames())
+				}
+			}
+		}
+	}
 	if _, most := d.at("components", "parameters", "id", "schema", "maximum"); fmt.Sprint(most) != fmt.Sprint(uint32(maxObjectID)) {
 		t.Errorf("ids up to %v, want %d", most, uint32(maxObjectID))
 	}

@@ -43,6 +43,7 @@ type Server struct {
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
 	trying  chan struct{}  // holds one for each camera that is tried or looked for
+	exports chan struct{}  // holds one while kept events are exported
 	skipped atomic.Uint64  // frames that viewers were too slow for
 
 	mu       sync.Mutex // guards what follows
@@ -67,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}), trying: make(chan struct{}, tryingAtOnce),
+		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}), trying: make(chan struct{}, tryingAtOnce), exports: make(chan struct{}, 1),
 		cameras: make(map[string]*camera), strange: make(map[string]bool), viewers: make(map[role]int),
 	}
 	if cfg.TLSCert != "" {
@@ -101,6 +102,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(mayView, 0, h)) }
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
+	mux.HandleFunc("GET /history", s.gate.page(assets["history.html"]))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		file, ok := assets[r.PathValue("name")]
 		if !ok {

@@ -58,10 +58,14 @@ func (s *Server) ThumbnailOf(ev *segdv1.Event) []byte {
 
 func (s *Server) showThumbnail(w http.ResponseWriter, r *http.Request, c *camera) error {
 	name := r.PathValue("name")
-	picture := c.thumbnails.Get(name)
+	picture, err := s.thumbnail(r.Context(), c.name, name)
+	if err != nil {
+		return err
+	}
 	if picture == nil {
 		return &api.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf(
-			"camera %s has no thumbnail %q; accepts those that events name, the newest %d of them, since segd was started", c.name, name, thumbnail.MaxKept)}
+			"camera %s has no thumbnail %q; accepts those that events name, the newest %d of them since segd was started, and those that nats.pictures keeps and "+
+				"that show nothing that is hidden now", c.name, name, thumbnail.MaxKept)}
 	}
 	w.Header().Set("Content-Type", typeJPEG)
 	_, _ = w.Write(picture) // the client may be gone

@@ -119,6 +119,10 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 	json := []string{"Content-Type", "application/json"}
 	sdp := []string{"Content-Type", "application/sdp"}
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	waitfor.True(t, "what happened at the other box's camera", func() bool {
+		_, kept := request(t, http.MethodGet, at+"/api/v1/history?camera=gate&kind=camera_up", "", bearer(viewerToken)...)
+		return strings.Contains(kept, `"camera":"gate"`)
+	})
 	for _, tt := range []struct {
 		what, method, path, body string
 		headers                  [][]string

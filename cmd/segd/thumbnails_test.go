@@ -23,7 +23,8 @@ import (
 func TestThumbnail(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
-	config := clitest.File(t, "segd.yaml", strings.Replace(daemontest.Quick(httpAddr, natsAddr), "short_side: 64", "short_side: 352", 1)+"cameras:\n"+
+	quick := strings.NewReplacer("short_side: 64", "short_side: 352", "nats: {", "nats: {pictures: {max_age: 1h}, ").Replace(daemontest.Quick(httpAddr, natsAddr))
+	config := clitest.File(t, "segd.yaml", quick+"cameras:\n"+
 		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}, zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]]}]}\n")
 	segd := start(t, "run", "-c", config)
 	h := listen(t, natsAddr)
@@ -83,19 +84,28 @@ func TestThumbnail(t *testing.T) {
 	if got := metric(t, httpAddr, `segd_thumbnails_total{camera="yard",outcome="made"}`); got == "0" || got == "" {
 		t.Errorf("%q thumbnails are counted", got)
 	}
-	// It shows what the camera hides from now on.
+	waitfor.True(t, "kept pictures", func() bool {
+		n := metric(t, httpAddr, `segd_bus_pictures_total{outcome="kept"}`)
+		return n != "0" && n != ""
+	})
 	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, []byte(strings.Replace(string(text), "every: 500ms}", "every: 500ms}, privacy: {blur: [person]}", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if resp, body := request(t, http.MethodPost, "http://"+httpAddr+"/api/v1/config/reload", ""); resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", resp.Status, body)
-	}
-	if resp, _ := request(t, http.MethodGet, "http://"+httpAddr+ev.Thumbnail, ""); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("the thumbnail of before the camera hides persons: %s", resp.Status)
+	// A camera that begins anew has forgotten it, and it is kept. One that hides persons from now on does not show it.
+	for _, tt := range []struct {
+		settings string
+		want     int
+	}{{"every: 600ms}", http.StatusOK}, {"every: 500ms}, privacy: {blur: [person]}", http.StatusNotFound}, {"every: 500ms}, privacy: {off: true}", http.StatusOK}} {
+		if err := os.WriteFile(config, []byte(strings.Replace(string(text), "every: 500ms}", tt.settings, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if resp, body := request(t, http.MethodPost, "http://"+httpAddr+"/api/v1/config/reload", ""); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", resp.Status, body)
+		}
+		if resp, _ := request(t, http.MethodGet, "http://"+httpAddr+ev.Thumbnail, ""); resp.StatusCode != tt.want {
+			t.Errorf("the thumbnail after a change to %s: %s; want %d", tt.settings, resp.Status, tt.want)
+		}
 	}
 	segd.Cancel()
 	if err := segd.Wait(t); err != nil {

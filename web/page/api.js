@@ -33,6 +33,9 @@ async function ask(method, path, body, { heard, ...options } = {}) {
 }
 
 
+// history lists kept events; query is what openapi.json has.
+export const history = (query, signal) => ask("GET", `history?${new URLSearchParams(query)}`, undefined, { signal });
+
 export const alerts = () => ask("GET", "alerts");
 
 // cameras lists them; box is the one that answers, empty where no boxes share them.

@@ -1,11 +1,12 @@
-// The list of what happened at the camera that is shown, since the page was opened, with pictures of the objects.
+// The list of what happened last at the camera that is shown, with pictures of the objects.
+import * as api from "./api.js";
 import { element, setText } from "./dom.js";
 import { nameOf } from "./message.js";
 import { clock } from "./format.js";
 import { root } from "./root.js";
 
 const most = 30; // events of a camera
-const words = {
+export const words = {
   CAMERA_UP: "Camera up", CAMERA_DOWN: "Camera down", CAMERA_MOVED: "Camera moved",
   OBJECT_APPEARED: "Appeared", OBJECT_OCCLUDED: "Occluded", OBJECT_LOST: "Lost", OBJECT_BACK: "Back", OBJECT_REMOVED: "Removed",
   OBJECT_RENAMED: "Renamed", OBJECT_NOT_FOLLOWED: "Not followed", OBJECT_ENTERED: "Entered", OBJECT_LEFT: "Left", OBJECT_STAYED: "Stayed",
@@ -15,41 +16,84 @@ const words = {
 export class EventList {
   #rows = new WeakMap(); // feed → its rows, the newest first
 
-  constructor({ list, empty, total }) {
-    Object.assign(this, { list, empty, total });
+  #filled = new WeakSet(); // of feeds: what is kept was asked for
+
+  constructor({ list, empty, total, history }) {
+    Object.assign(this, { list, empty, total, history });
   }
 
   add(feed, event) {
-    const rows = [row(event), ...(this.#rows.get(feed) ?? [])].slice(0, most);
+    const rows = [keyed(event), ...(this.#rows.get(feed) ?? [])].slice(0, most);
     this.#rows.set(feed, rows);
   }
 
+  // #fill puts what is kept below what the page has heard.
+  async #fill(feed) {
+    this.#filled.add(feed);
+    const { events } = await api.history({ camera: feed.camera, limit: most }).catch(() => ({ events: [] })); // a server may keep none
+    const heard = this.#rows.get(feed) ?? [];
+    const keys = new Set(heard.map((r) => r.dataset.key));
+    this.#rows.set(feed, [...heard, ...events.map(keyed).filter((r) => !keys.has(r.dataset.key))].slice(0, most));
+  }
+
   show(feed) {
+    if (!this.#filled.has(feed)) this.#fill(feed);
+    const link = historyOf(feed.camera).href;
+    if (this.history.href !== link) this.history.href = link;
     const rows = this.#rows.get(feed) ?? [];
-    if (this.list.firstChild !== (rows[0] ?? null)) this.list.replaceChildren(...rows);
+    if (this.list.firstChild !== (rows[0] ?? null) || this.list.children.length !== rows.length) this.list.replaceChildren(...rows);
     this.empty.hidden = rows.length > 0;
     setText(this.total, rows.length > 0 ? String(rows.length) : "");
   }
 }
 
-function row({ kind, time, objectId, objectLabel, message, thumbnail }) {
+// keyed is the row of an event, and tells it from others.
+function keyed(event) {
+  const item = row(event);
+  item.dataset.key = [event.time, event.kind, event.objectId, event.zone, event.line].join(" ");
+  return item;
+}
+
+// row shows an event; everywhere: among those of all cameras.
+export function row({ camera, kind, time, objectId, objectLabel, objectClass, zone, line, message, thumbnail }, { everywhere = false } = {}) {
   const item = element("li", "event");
+  const what = words[kind.replace(/^EVENT_KIND_/, "")] ?? kind;
+  const who = objectId ? nameOf({ id: objectId, label: objectLabel || `Object ${objectId}` }) : "";
+  if (everywhere && !thumbnail) item.append(element("div", "no-picture"));
   if (thumbnail) {
     const picture = element("img", "event-picture");
     picture.loading = "lazy";
     picture.alt = "";
     picture.src = root(thumbnail.slice(1));
-    picture.addEventListener("error", () => picture.remove()); // segd keeps it no longer
     const link = element("a", "event-link");
+    picture.addEventListener("error", () => (everywhere ? link.replaceWith(element("div", "no-picture")) : link.remove())); // segd keeps it no longer
     link.href = picture.src;
     link.target = "_blank";
+    link.setAttribute("aria-label", `Picture of ${who}`);
     link.append(picture);
     item.append(link);
   }
   const text = element("div", "event-text");
-  const what = words[kind.replace(/^EVENT_KIND_/, "")] ?? kind;
-  const who = objectId ? nameOf({ id: objectId, label: objectLabel || `Object ${objectId}` }) : "";
-  text.append(element("span", "event-what", who ? `${who}: ${what}` : what), element("span", "muted", message), element("time", "number muted", clock(new Date(time))));
+  text.append(element("span", "event-what", who ? `${who}: ${what}` : what), element("span", "muted", message));
+  const at = element("time", "number muted", clock(new Date(time)));
+  at.dateTime = time;
+  if (everywhere) {
+    const where = [zone || line, objectClass !== objectLabel && objectClass].filter((word) => word && !message.includes(word));
+    if (where.length > 0) text.append(element("span", "muted", where.join(", ")));
+    text.append(element("span", "event-camera", camera), at);
+  } else {
+    const link = element("a", "event-time");
+    link.href = historyOf(camera, time);
+    link.title = "Show it in the history";
+    link.append(at);
+    text.append(link);
+  }
   item.append(text);
   return item;
+}
+
+// historyOf is the page of what is kept of a camera; time is of its newest event there, if given.
+export function historyOf(camera, time) {
+  const to = time ? { to: new Date(Date.parse(time) + 1000).toISOString() } : {};
+  return root(`history?${new URLSearchParams({ camera, ...to })}`);
 }

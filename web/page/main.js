@@ -64,7 +64,7 @@ const objects = new ObjectList({
   },
 });
 const figures = new Figures(byId("figures"));
-const events = new EventList({ list: byId("event-list"), empty: byId("event-empty"), total: byId("event-count") });
+const events = new EventList({ list: byId("event-list"), empty: byId("event-empty"), total: byId("event-count"), history: byId("history-link") });
 const alerts = new Alerts({ section: byId("alerts"), list: byId("alert-list"), note: byId("alert-note") });
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });

@@ -37,7 +37,7 @@ func (d *daemon) openWeb() (err error) {
 		Ready:   d.ready, Alive: d.alive, Commands: commands{d.set}, Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d}, WHEP: viewerDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
-		TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
+		History: history{d}, TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
 	}
 	if cfg.Fleet.On() {
 		page.Fleet = fleetCommands{d}
@@ -178,7 +178,7 @@ func (d *daemon) camera(b cameras.Build) pipeline.Config {
 			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
 		Publisher:  publisher{d.bus, d.webhooks, d.mqtt},
-		Viewer:     shown{d.web, d.streams},
+		Viewer:     shown{d.web, d.streams, d.bus, hidesSum(cam, b.Settings.PrivacyOf(cam))},
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: b.Marks, AnnotationFits: d.fits || configured.Fits(cam),

@@ -3,6 +3,7 @@ package daemon
 import (
 	"slices"
 
+	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/outputs/restream"
@@ -33,10 +34,19 @@ func (d *daemon) closeStreams() {
 	d.whip.shut()
 }
 
-// shown has what the page shows go to streams, too.
+// shown has what the page shows go to streams, too, and thumbnails be kept.
 type shown struct {
 	*web.Server
 	streams *restream.Streams
+	bus     *bus.Bus
+	hides   string // bus.Picture's, of the camera
+}
+
+func (s shown) Thumbnail(m *segdv1.MaskFrame, p *privacy.Picture, object uint32) (at string, made, removed int) {
+	if at, made, removed = s.Server.Thumbnail(m, p, object); made > 0 {
+		s.keep(m.GetCamera(), at)
+	}
+	return at, made, removed
 }
 
 func (s shown) Publish(m *segdv1.MaskFrame, p *privacy.Picture) {
