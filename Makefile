@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,6 +134,12 @@ mqtt-test: ## MQTT at Debian's Mosquitto; the discovery by Home Assistant's own 
 	@python3 -m venv bin/mqtt
 	@bin/mqtt/bin/pip install --quiet --disable-pip-version-check --no-deps -r e2e/mqtt/requirements.txt
 	$(E2E) -timeout 20m ./mqtt $(MQTTTEST)
+
+# HISTORYTEST="-run TestFullDisk" is passed on. It mounts a small disk: root's.
+history-test: ## events that are kept, and their pictures: the API, the page in Chromium, a restart, a full disk
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 30m ./history $(HISTORYTEST)
 
 # Python's modules go to bin/export; PyTorch is Debian's. EXPORTTEST="-args -json" prints the figures.
 export-test: ## data sets of the demo, read by tools of others
