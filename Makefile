@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -275,6 +275,12 @@ train-test: ## ten steps on made pictures, and what each demand of the objective
 	@python3 -m venv bin/train
 	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt
 	@cd train && $(CURDIR)/bin/train/bin/python -m pytest -q -W ignore tests $(TRAINTEST)
+
+model-test: build ## networks as Ultralytics exports them, with random weights: segd model check tells what they are
+	@scripts/setup train
+	@python3 -m venv bin/train
+	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt -r e2e/model/requirements.txt
+	$(E2E) -timeout 10m ./model -args -python $(CURDIR)/bin/train/bin/python
 
 # OPENCV=PREFIX takes the OpenCV there, as Dockerfile.cuda does.
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture

@@ -348,7 +348,7 @@ func (m Model) BatchWaitTime() time.Duration { return duration(m.BatchWait) }
 
 // Detector finds what cameras with detect mark by themselves (docs/marking.md).
 type Detector struct {
-	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8. Default none: the heads of the model.
+	// Path of an ONNX file with the outputs of a NanoDet, YOLOX, YOLOv8, YOLOv10 or RT-DETR. Default none: the heads of the model.
 	Path string `yaml:"path"`
 	// Names is a file with the detector's class names, one a line in their order. Default none: COCO's 80.
 	Names string `yaml:"names"`

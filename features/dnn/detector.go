@@ -33,12 +33,17 @@ const DefaultDetectorScore = 0.5
 //	              are centred there
 //	YOLOX         1×N×(5+classes): box, objectness and classes as tools/export_onnx.py leaves them
 //	              without --decode_in_inference
-//	YOLOv8        1×(4+classes)×N, as Ultralytics exports it without nms
+//	YOLOv8        1×(4+classes)×N, as Ultralytics exports it, and YOLO11, without nms
+//	YOLOv8-seg    1×(36+classes)×N and 1×32×height×width at stride 4; its masks are not used
+//	YOLOv10       1×Q×6: boxes by their corners, score and class, as Ultralytics exports it, and YOLO26,
+//	              with nms=False
+//	RT-DETR       1×Q×6: boxes in shares of the input, score and class, where the metadata call the head
+//	              RTDETRDecoder, or 1×Q×(4+classes), as earlier releases export it
 //
 // Whether classes are logits or probabilities is taken from this table and not from what values
 // come. NanoDet sees BGR by ImageNet's means and deviations, with black in the lower right;
-// YOLOX BGR, 0 to 255, and YOLOv8 RGB, 0 to 1, both with grey (114), YOLOX in the lower right and
-// YOLOv8 all round.
+// YOLOX BGR, 0 to 255, and YOLOv8 and YOLOv10 RGB, 0 to 1, with grey (114), YOLOX in the lower right and
+// YOLO all round. RT-DETR sees RGB, 0 to 1, and the image stretched over all of the input.
 //
 // A model with an input of any size gets 416×416 pixels if it is NanoDet, else 640×640.
 type Detector struct {
@@ -96,7 +101,7 @@ func readNames(path string) ([]string, error) {
 type DetectorInfo struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"` // of the file
-	// Layout is that of its outputs: NanoDet, NanoDet-Plus, YOLOX or YOLOv8.
+	// Layout is that of its outputs, as Detector's table calls it.
 	Layout string `json:"layout"`
 	// InputWidth and InputHeight are what an image is scaled to fit into.
 	InputWidth  int `json:"input_width"`
@@ -184,7 +189,7 @@ func (d *Detector) describe(names []string, namesFile string) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.layout, err = findLayout(shapes, size, len(names), namesFile); err != nil {
+	if d.layout, err = findLayout(shapes, size, d.src.graph.metadata[headKey], len(names), namesFile); err != nil {
 		return err
 	}
 	if d.src.fixed == (image.Point{}) {

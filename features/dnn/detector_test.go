@@ -36,11 +36,25 @@ func mustOpenDetector(t testing.TB, path string, opt DetectorOptions) *Detector 
 // twoNames is a file of the names red and blue.
 func twoNames(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "two.txt")
-	if err := os.WriteFile(path, []byte("red\r\nblue\n"), 0o600); err != nil {
+	return namesFile(t, "red\r\nblue\n")
+}
+
+func namesFile(t testing.TB, names string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "names.txt")
+	if err := os.WriteFile(path, []byte(names), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// finderNames is a file of the names of a finder's classes: one of RT-DETR has a third.
+func finderNames(t testing.TB, name string) string {
+	t.Helper()
+	if name == "RT-DETR" {
+		return namesFile(t, "red\nblue\ngreen\n")
+	}
+	return twoNames(t)
 }
 
 // channel is an output channel of finder: the mean of an input channel over the cell times weight, and
@@ -121,6 +135,12 @@ func finders() map[string]struct {
 		}
 		return c
 	}
+	queries := func(dynamic bool, stride int) []int {
+		if dynamic {
+			stride = 64
+		}
+		return []int{stride}
+	}
 	half := sides(0.5, 0.5, 0.5, 0.5)
 	red := (255 - 123.675) / 58.395 // as NanoDet sees it
 	type made = struct {
@@ -144,6 +164,20 @@ func finders() map[string]struct {
 		"YOLOv8": {func(dynamic bool) onnxFile {
 			return finder(dynamic, three, []channel{{bias: 20}, {bias: 28}, {bias: 8}, {bias: 8}, {0, 0.9, 0}, {2, 0.9, 0}}, true, false)
 		}, 0.9, 640},
+		"YOLOv8-seg": {func(dynamic bool) onnxFile {
+			f := finder(dynamic, three, slices.Concat([]channel{{bias: 20}, {bias: 28}, {bias: 8}, {bias: 8}, {0, 0.9, 0}, {2, 0.9, 0}}, make([]channel, prototypes)), true, false)
+			f.weights = append(f.weights, tensor("p.w", []int{prototypes, 3, 4, 4}, make([]float32, prototypes*3*4*4)...))
+			f.nodes = append(f.nodes, node("Conv", "p.conv", []string{"image", "p.w"}, []string{"prototypes"}, ints("kernel_shape", 4, 4), ints("strides", 4, 4)))
+			f.outputs = append(f.outputs, value("prototypes", elemFloat, 1, prototypes, 0, 0))
+			return f
+		}, 0.9, 640},
+		// Cells are their queries. The square is half of a cell of stride 16 where the image is stretched.
+		"RT-DETR": {func(dynamic bool) onnxFile {
+			return finder(dynamic, queries(dynamic, 16), []channel{{bias: 20. / 64}, {bias: 24. / 64}, {bias: 8. / 64}, {bias: 16. / 64}, {0, 1.8, 0}, {2, 1.8, 0}, {}}, true, true)
+		}, 0.9, 640},
+		"YOLOv10": {func(dynamic bool) onnxFile {
+			return finder(dynamic, queries(dynamic, 8), []channel{{bias: 16}, {bias: 24}, {bias: 24}, {bias: 32}, {0, 0.9, 0}, {}}, true, true)
+		}, 0.9, 640},
 	}
 }
 
@@ -159,14 +193,17 @@ func TestDetectLayouts(t *testing.T) {
 			bgr[3*(y*w+x)+2] = 255
 		}
 	}
-	names := twoNames(t)
 	for name, f := range finders() {
+		names, classes := finderNames(t, name), []string{"red", "blue"}
+		if name == "RT-DETR" {
+			classes = append(classes, "green")
+		}
 		want := chances("red").chance(math.Log(f.want / (1 - f.want)))
 		path := f.file(false).write(t)
 		for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 			t.Run(name+" by "+engine, func(t *testing.T) {
 				d := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Computing: Computing{Engine: engine}})
-				if i := d.Info(); i.Layout != strings.TrimSuffix(name, " in one") || i.InputWidth != 64 || i.InputHeight != 64 || !slices.Equal(i.Classes, []string{"red", "blue"}) || i.Engine != engine || len(i.SHA256) != 64 {
+				if i := d.Info(); i.Layout != strings.TrimSuffix(name, " in one") || i.InputWidth != 64 || i.InputHeight != 64 || !slices.Equal(i.Classes, classes) || i.Engine != engine || len(i.SHA256) != 64 {
 					t.Errorf("%+v", i)
 				}
 				for range 2 {
@@ -190,25 +227,26 @@ func TestDetectLayouts(t *testing.T) {
 // What the input shows beside an image of one colour, twice as wide as it is tall, and where.
 func TestDetectorInput(t *testing.T) {
 	bgr := slices.Repeat([]byte{10, 20, 30}, 128*64)
-	names := twoNames(t)
 	for name, f := range finders() {
-		d := mustOpenDetector(t, f.file(false).write(t), DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}})
+		d := mustOpenDetector(t, f.file(false).write(t), DetectorOptions{NamesFile: finderNames(t, name), Computing: Computing{Engine: EngineOpenCV}})
 		image := [3]float64{(10 - 103.53) / 57.375, (20 - 116.28) / 57.12, (30 - 123.675) / 58.395}
 		beside := [3]float64{-103.53 / 57.375, -116.28 / 57.12, -123.675 / 58.395}
-		first := 0 // row of the image
+		first, last := 0, 32 // rows of the image
 		switch name {
 		case "YOLOX":
 			image, beside = [3]float64{10, 20, 30}, [3]float64{114, 114, 114}
-		case "YOLOv8":
+		case "YOLOv8", "YOLOv8-seg", "YOLOv10":
 			image, beside = [3]float64{30. / 255, 20. / 255, 10. / 255}, [3]float64{114. / 255, 114. / 255, 114. / 255}
-			first = 16
+			first, last = 16, 48
+		case "RT-DETR":
+			image, last = [3]float64{30. / 255, 20. / 255, 10. / 255}, 64
 		}
 		err := d.see(bgr, 128, d.layout.show(128, 64, 1), func(n network, _ int) error {
 			in, err := n.input()
 			for i, v := range in {
 				y := i / 64 % 64
 				want := beside[i/(64*64)]
-				if y >= first && y < first+32 {
+				if y >= first && y < last {
 					want = image[i/(64*64)]
 				}
 				if math.Abs(float64(v)-want) > 1e-4 {
@@ -226,9 +264,8 @@ func TestDetectorInput(t *testing.T) {
 
 // A model that takes any size gets that of its kind.
 func TestDetectorAnySize(t *testing.T) {
-	names := twoNames(t)
 	for name, f := range finders() {
-		d := mustOpenDetector(t, f.file(true).write(t), DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}})
+		d := mustOpenDetector(t, f.file(true).write(t), DetectorOptions{NamesFile: finderNames(t, name), Computing: Computing{Engine: EngineOpenCV}})
 		if i := d.Info(); i.InputWidth != f.side || i.InputHeight != f.side {
 			t.Errorf("%s: %d×%d, want %d", name, i.InputWidth, i.InputHeight, f.side)
 		}
@@ -254,23 +291,35 @@ func TestDecode(t *testing.T) {
 		name          string
 		rows, columns int
 		transposed    bool
+		head          string
 		set           func(numbers)
 		want          []features.Detection
 	}{
 		// Cell 8·3+2 of stride 8 is (2, 3); row 64+4·1+3 is (3, 1) of stride 16.
-		{"YOLOX", three, 7, false, func(n numbers) {
+		{"YOLOX", three, 7, false, "", func(n numbers) {
 			n.set(26, 0, 0.25, 0.5, float32(math.Log(2)), 0, 0.8, 0.1, 0.9) // centre 18, 28, size 16×8, .72
 			n.set(71, 0, 0, 0, 0, float32(math.Log(0.5)), 1, 0.6, 0.2)      // centre 48, 16, size 16×8, .6
 			n.set(0, 0, 0, 0, float32(math.Log(2)), 0, 0.6, 0.8, 0.1)       // .48
 			n.set(80, 0, 0, 0, float32(math.Inf(1)), nan, 1, 1)             // no height
 			n.set(81, 0, 0, 0, 0, 0, -1, nan, nan)
 		}, []features.Detection{{Box: image.Rect(20, 48, 52, 64), Class: "blue", Score: 0.72}, {Box: image.Rect(80, 24, 112, 40), Class: "red", Score: 0.6}}},
-		{"YOLOv8", three, 6, true, func(n numbers) {
+		{"YOLOv8", three, 6, true, "", func(n numbers) {
 			n.set(5, 0, 10, 20, 8, 12, 0.5, 0.75)
 			n.set(83, 0, 60, 60, 20, 20, 0.7, 0) // beyond the lower right
 			n.set(40, 0, -20, 10, 8, 8, 0.9, 0)  // outside
 		}, []features.Detection{{Box: image.Rect(12, 28, 28, 52), Class: "blue", Score: 0.75}, {Box: image.Rect(100, 100, 128, 128), Class: "red", Score: 0.7}}},
-		{"NanoDet", three, 2 + 32, false, func(n numbers) {
+		{"YOLOv10", 9, 6, false, "", func(n numbers) {
+			n.set(3, 0, 10, 20, 18, 32, 0.75, 1)
+			n.set(4, 0, 50, 50, 70, 70, 0.7, 0) // beyond the lower right
+			n.set(5, 0, 1, 1, 9, 9, 0.9, 2)     // no class
+			n.set(6, 0, 1, 1, 9, 9, 0.9, nan)
+			n.set(7, 0, 1, 1, 9, 9, nan, 0)
+		}, []features.Detection{{Box: image.Rect(20, 40, 36, 64), Class: "blue", Score: 0.75}, {Box: image.Rect(100, 100, 128, 128), Class: "red", Score: 0.7}}},
+		{"RT-DETR", 9, 6, false, rtdetrHead, func(n numbers) {
+			n.set(3, 0, 0.5, 0.25, 0.25, 0.125, 0.75, 1)
+			n.set(5, 0, 0.5, 0.25, 0.25, 0.125, 0.9, -1) // no class
+		}, []features.Detection{{Box: image.Rect(48, 24, 80, 40), Class: "blue", Score: 0.75}}},
+		{"NanoDet", three, 2 + 32, false, "", func(n numbers) {
 			for side, far := range []int{1, 0, 2, 3} { // of (2.5, 3.5)·8
 				n.set(26, 2+8*side+far, 100)
 			}
@@ -278,13 +327,13 @@ func TestDecode(t *testing.T) {
 			n.set(27, 0, 0.9, 0, nan) // no left
 			n.set(27, 2+8*2+3, 100)
 		}, []features.Detection{{Box: image.Rect(24, 56, 72, 104), Class: "blue", Score: 0.8}}},
-		{"NanoDet", three, 2 + 44, false, func(n numbers) {
+		{"NanoDet", three, 2 + 44, false, "", func(n numbers) {
 			for side, far := range []int{1, 0, 2, 10} {
 				n.set(26, 2+11*side+far, 100)
 			}
 			n.set(26, 0, 0.2, 0.8)
 		}, []features.Detection{{Box: image.Rect(24, 56, 72, 128), Class: "blue", Score: 0.8}}},
-		{"NanoDet-Plus", three + 1, 2 + 32, false, func(n numbers) {
+		{"NanoDet-Plus", three + 1, 2 + 32, false, "", func(n numbers) {
 			for side, far := range []int{1, 0, 2, 3} { // of (2, 3)·8
 				n.set(26, 2+8*side+far, 100)
 			}
@@ -301,7 +350,7 @@ func TestDecode(t *testing.T) {
 				data = make([]float32, len(n.data))
 				channelsLast(data, n.data, tt.rows, tt.columns)
 			}
-			l, err := findLayout([][]int{shape}, image.Pt(64, 64), 2, "two.txt")
+			l, err := findLayout([][]int{shape}, image.Pt(64, 64), tt.head, 2, "two.txt")
 			if err != nil || l.name != tt.name {
 				t.Fatalf("%+v, %v", l, err)
 			}
@@ -327,6 +376,20 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// The metadata tell RT-DETR's list of boxes from YOLOv10's, which has its shape.
+func TestHeadOfMetadata(t *testing.T) {
+	file := finders()["YOLOv10"].file(false).bytes()
+	entry := message{}.string(entryKey, headKey).string(entryValue, rtdetrHead)
+	path := filepath.Join(t.TempDir(), "rtdetr.onnx")
+	if err := os.WriteFile(path, message(file).bytes(modelMetadata, entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := mustOpenDetector(t, path, DetectorOptions{NamesFile: twoNames(t), Computing: Computing{Engine: EngineOpenCV}})
+	if got := d.Info().Layout; got != "RT-DETR" {
+		t.Errorf("the layout is %s; want RT-DETR's", got)
+	}
+}
+
 func TestFindLayoutRefuses(t *testing.T) {
 	size := image.Pt(640, 384)
 	for _, tt := range []struct {
@@ -337,15 +400,16 @@ func TestFindLayoutRefuses(t *testing.T) {
 		want   []string
 	}{
 		{"YOLOv5", [][]int{{15120, 85}}, 80, "", []string{"its outputs are 1×15120×85; want NanoDet's", "YOLOX's (1×cells×(5+classes))", "YOLOv8's (1×(4+classes)×cells)"}},
-		{"boxes after NMS", [][]int{{300, 6}}, 80, "", []string{"1×300×6"}},
+		{"boxes after NMS with the number of the image", [][]int{{300, 7}}, 80, "", []string{"its outputs are 1×300×7, which is for 3 as RT-DETR; without a file of names they are COCO's 80"}},
+		{"prototypes of another stride", [][]int{{116, 5040}, {48, 80, 32}}, 80, "", []string{"1×116×5040, 1×32×48×80; want NanoDet's", "1×32×height×width at stride 4"}},
 		{"planes of other strides", [][]int{{96, 160, 112}, {24, 40, 112}, {12, 20, 112}}, 80, "", []string{"1×112×96×160, 1×112×24×40, 1×112×12×20; want"}},
 		{"a stride twice", [][]int{{24, 40, 112}, {24, 40, 112}, {12, 20, 112}}, 80, "", []string{"want"}},
 		{"other names than COCO's", [][]int{{7, 5040}}, 80, "", []string{"1×7×5040, which is for 3 as YOLOv8; without a file of names they are COCO's 80"}},
 		{"too few names", [][]int{{5040, 85}}, 3, "n.txt", []string{"1×5040×85, which is for 80 as YOLOX or 53 as NanoDet or 41 as NanoDet; n.txt names 3 classes"}},
-		{"no class", [][]int{{4, 5040}}, 80, "", []string{"want NanoDet's"}},
+		{"no class", [][]int{{2000, 4}}, 80, "", []string{"want NanoDet's"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := findLayout(tt.shapes, size, tt.names, tt.file)
+			_, err := findLayout(tt.shapes, size, "", tt.names, tt.file)
 			if err == nil || !containsAll(err.Error(), tt.want...) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v; want %q", err, tt.want)
 			}
@@ -546,7 +610,7 @@ func TestDetectAllocs(t *testing.T) {
 // Whatever comes out of a model, what is found is inside the image.
 func FuzzDecode(f *testing.F) {
 	inf, nan := math.Float32bits(float32(math.Inf(1))), math.Float32bits(float32(math.NaN()))
-	for layout := range byte(5) {
+	for layout := range byte(7) {
 		for _, v := range []uint32{0, inf, nan, inf | 1<<31, math.Float32bits(1e30), math.Float32bits(-3), math.Float32bits(1)} {
 			f.Add(layout, uint16(128), uint16(72), v, math.Float32bits(0.7), math.Float32bits(9))
 		}
@@ -554,10 +618,10 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which byte, width, height uint16, a, b, c uint32) {
 		three, four := 84, 85
 		shapes := [][][]int{
-			{{8, 8, 34}, {4, 4, 34}, {2, 2, 34}}, {{three, 34}}, {{four, 34}}, {{three, 7}}, {{6, three}},
-		}[int(which)%5]
+			{{8, 8, 34}, {4, 4, 34}, {2, 2, 34}}, {{three, 34}}, {{four, 34}}, {{three, 7}}, {{6, three}}, {{9, 6}}, {{38, three}, {16, 16, prototypes}},
+		}[int(which)%7]
 		w, h := max(1, int(width)%maxSide), max(1, int(height)%maxSide)
-		l, err := findLayout(shapes, image.Pt(64, 64), 2, "two.txt")
+		l, err := findLayout(shapes, image.Pt(64, 64), "", 2, "two.txt")
 		if err != nil {
 			t.Fatal(err)
 		}

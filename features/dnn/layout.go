@@ -18,6 +18,7 @@ type family struct {
 	rgb       bool
 	border    byte // of every channel, beside the image
 	centred   bool // the image in the input; else it is in the upper left
+	stretched bool // the image over all of the input; else its aspect is kept
 	side      int  // of an input of any size
 	// scores is where a cell's classes begin, box what its other numbers say.
 	scores int
@@ -31,7 +32,12 @@ const (
 	distributions boxCode = iota // of left, top, right and bottom, in strides from the cell's place
 	fromCell                     // centre in strides from the cell's place, logarithms of the size in strides
 	inInput                      // centre and size in pixels of the input
+	inShares                     // centre and size in shares of the input's sides
+	corners                      // of the upper left and the lower right in pixels of the input
 )
+
+// maxQueries is how many rows an output that has none for its cells may have: RT-DETR and YOLOv10 have 300.
+const maxQueries = 1000
 
 // dynamicSide is the side of the input with which a model that takes any size is asked for its
 // layout. It has cells of every stride.
@@ -39,7 +45,7 @@ const dynamicSide = 640
 
 // What the authors' own programs do: github.com/RangiLyu/nanodet, config and demo_openvino;
 // github.com/Megvii-BaseDetection/YOLOX, preproc and demo_postprocess;
-// github.com/ultralytics/ultralytics, examples/YOLOv8-ONNXRuntime.
+// github.com/ultralytics/ultralytics, examples/YOLOv8-ONNXRuntime, and models/rtdetr/predict.py.
 var (
 	nanoDet = family{
 		name: "NanoDet", mean: DefaultMean, std: [inputChannels]float64{57.375, 57.12, 58.395},
@@ -51,7 +57,14 @@ var (
 		name: "YOLOv8", std: [inputChannels]float64{255, 255, 255}, rgb: true, border: 114, centred: true,
 		side: dynamicSide, scores: 4, box: inInput,
 	}
+	rtdetr = family{name: "RT-DETR", std: yolov8.std, rgb: true, stretched: true, side: dynamicSide, scores: 4, box: inShares}
 )
+
+// like is a family but for its name and the numbers of its boxes.
+func (f family) like(name string, box boxCode) family {
+	f.name, f.box = name, box
+	return f
+}
 
 // layout is what the outputs of a detector are.
 type layout struct {
@@ -63,12 +76,23 @@ type layout struct {
 	place   float64 // of a cell in itself, from its upper left corner, in strides
 	// strides are those of the cells, in each output in turn.
 	strides [][]int
+	// queries is how many rows there are that are no cells.
+	queries int
+	// listed says that a row has the score and the number of the best class, after its box.
+	listed bool
+	// beside is how many numbers of a cell follow that say nothing of its box.
+	beside int
 	// transposed says that an output's columns are cells.
 	transposed bool
 }
 
 // columns is how many numbers a cell has.
-func (l *layout) columns() int { return l.scores + l.classes + 4*l.bins }
+func (l *layout) columns() int {
+	if l.listed {
+		return l.scores + 2
+	}
+	return l.scores + l.classes + 4*l.bins + l.beside
+}
 
 // cells is how many cells of a stride there are along a side, and in a size.
 func cells(side, stride int) int { return (side + stride - 1) / stride }
@@ -84,7 +108,7 @@ func cellsOf(size image.Point, strides ...int) int {
 // detectorTaps are all outputs of a graph.
 func (g *onnxGraph) detectorTaps() ([]tap, error) {
 	var taps []tap
-	fits := len(g.outputs) == 1 || len(g.outputs) == len(strides) || len(g.outputs) == len(stridesPlus)
+	fits := len(g.outputs) >= 1 && len(g.outputs) <= len(stridesPlus)
 	for _, v := range g.outputs {
 		fits = fits && (len(v.dims) == 3 || len(v.dims) == 4)
 		taps = append(taps, tap{v.name, len(v.dims) == 4})
@@ -102,7 +126,8 @@ func (g *onnxGraph) detectorTaps() ([]tap, error) {
 // layoutError says that outputs are not those of a detector.
 func layoutError(shapes []string) error {
 	return fmt.Errorf("its outputs are %s; want NanoDet's (1×(classes+32)×height×width at strides 8, 16 and 32, NanoDet-Plus' at 64 too, or 1×cells×(classes+32)), "+
-		"YOLOX's (1×cells×(5+classes)) or YOLOv8's (1×(4+classes)×cells), cells being those of strides 8, 16 and 32 together", strings.Join(shapes, ", "))
+		"YOLOX's (1×cells×(5+classes)), YOLOv8's (1×(4+classes)×cells), YOLOv8-seg's (1×(36+classes)×cells and 1×32×height×width at stride 4), "+
+		"RT-DETR's (1×queries×(4+classes)) or YOLOv10's (1×queries×6), cells being those of strides 8, 16 and 32 together and queries at most %d", strings.Join(shapes, ", "), maxQueries)
 }
 
 // bins are how many a side's distribution has: reg_max is 7 in NanoDet's configurations, or 10.
@@ -110,8 +135,11 @@ var bins = []int{8, maxBins}
 
 const maxBins = 11
 
-// readings are the layouts that outputs of these shapes, of an input of a size, may have.
-func readings(shapes [][]int, size image.Point) (fit []layout) {
+// What Ultralytics' metadata call the head of a model, and the one of them whose list of boxes has the shape of others' and another meaning.
+const headKey, rtdetrHead = "head", "RTDETRDecoder"
+
+// readings are the layouts that outputs of these shapes, of an input of a size, may have; head is what the metadata say, if anything.
+func readings(shapes [][]int, size image.Point, head string) (fit []layout) {
 	add := func(l layout, columns int) {
 		if l.classes = columns - l.columns(); l.classes > 0 {
 			fit = append(fit, l)
@@ -121,6 +149,9 @@ func readings(shapes [][]int, size image.Point) (fit []layout) {
 		for _, b := range bins {
 			add(nanoDetPlanes(b, strides), shapes[0][2])
 		}
+	}
+	if l, columns, ok := segmenting(shapes, size); ok {
+		add(l, columns)
 	}
 	if len(shapes) != 1 || len(shapes[0]) != 2 {
 		return fit
@@ -138,7 +169,36 @@ func readings(shapes [][]int, size image.Point) (fit []layout) {
 	if columns == cellsOf(size, strides...) {
 		add(layout{family: yolov8, strides: [][]int{strides}, transposed: true}, rows)
 	}
+	if len(fit) > 0 || rows > maxQueries {
+		return fit
+	}
+	of := yolov8.like("YOLOv10", corners)
+	if head == rtdetrHead {
+		of = rtdetr
+	}
+	if l := (layout{family: of, strides: [][]int{{}}, queries: rows, listed: true}); columns == l.columns() {
+		return []layout{l}
+	}
+	add(layout{family: rtdetr, strides: [][]int{{}}, queries: rows}, columns)
 	return fit
+}
+
+// prototypes are how many planes YOLOv8-seg makes masks of, at stride 4.
+const prototypes = 32
+
+// segmenting is the layout of YOLOv8-seg's two outputs, in whichever order, if that is what they are, and how many numbers a cell has. Of
+// its masks nothing is used.
+func segmenting(shapes [][]int, size image.Point) (l layout, columns int, ok bool) {
+	if len(shapes) != 2 {
+		return layout{}, 0, false
+	}
+	of := slices.IndexFunc(shapes, func(s []int) bool { return len(s) == 2 && s[1] == cellsOf(size, strides...) })
+	if of < 0 || !slices.Equal(shapes[1-of], []int{size.Y / 4, size.X / 4, prototypes}) {
+		return layout{}, 0, false
+	}
+	l = layout{family: yolov8.like("YOLOv8-seg", inInput), strides: make([][]int, 2), transposed: true, beside: prototypes}
+	l.strides[of] = strides
+	return l, shapes[of][0], true
 }
 
 // Strides of the cells of detectors, and of NanoDet-Plus.
@@ -176,12 +236,15 @@ func planeStrides(shapes [][]int, size image.Point) (found [][]int) {
 	return found
 }
 
-// findLayout tells from the shapes of outputs, of an input of a size, and the number of names what they
+// findLayout tells from the shapes of outputs, of an input of a size, what the metadata call the head, and the number of names what they
 // are.
-func findLayout(shapes [][]int, size image.Point, names int, file string) (layout, error) {
-	fit := readings(shapes, size)
+func findLayout(shapes [][]int, size image.Point, head string, names int, file string) (layout, error) {
+	fit := readings(shapes, size, head)
 	var counts []string
 	for _, l := range fit {
+		if l.listed { // which does not say how many there are
+			l.classes = names
+		}
 		if l.classes == names {
 			return l, nil
 		}
@@ -207,6 +270,10 @@ func findLayout(shapes [][]int, size image.Point, names int, file string) (layou
 // show settles where in the input an image is shown.
 func (l *layout) show(width, height int, pixelAspect float64) shown {
 	s := shown{Rectangle: image.Rect(0, 0, width, height), input: l.size}
+	if l.stretched {
+		s.size = l.size
+		return s
+	}
 	wide := float64(width) * pixelAspect
 	scale := min(float64(l.size.X)/wide, float64(l.size.Y)/float64(height))
 	s.size.X = max(1, int(math.Round(wide*scale)))
@@ -228,8 +295,11 @@ var errChanged = errors.New("its shape has changed")
 // decode adds what output i shows, which work.rows holds, to work.found.
 func (d *Detector) decode(work *decoding, i int, s shown) error {
 	l := &d.layout
+	if l.strides[i] == nil {
+		return nil
+	}
 	rows, columns := work.rows, l.columns()
-	if n := cellsOf(l.size, l.strides[i]...); len(rows) != n*columns {
+	if n := l.queries + cellsOf(l.size, l.strides[i]...); len(rows) != n*columns {
 		return errChanged
 	}
 	if l.transposed {
@@ -237,33 +307,47 @@ func (d *Detector) decode(work *decoding, i int, s shown) error {
 		channelsLast(work.turned, rows, columns, len(rows)/columns)
 		rows = work.turned
 	}
+	for range l.queries {
+		d.take(work, rows[:columns], 0, 0, 0, s)
+		rows = rows[columns:]
+	}
 	for _, stride := range l.strides[i] {
 		for y := range cells(l.size.Y, stride) {
 			for x := range cells(l.size.X, stride) {
-				row := rows[:columns]
+				d.take(work, rows[:columns], float64(x), float64(y), float64(stride), s)
 				rows = rows[columns:]
-				score, class := l.score(row)
-				if class < 0 {
-					continue
-				}
-				name := d.info.Classes[class]
-				chance := chances(name).chance(math.Log(score / (1 - score)))
-				if !(chance >= d.least) {
-					continue
-				}
-				left, top, right, bottom := l.decodeBox(row, float64(x), float64(y), float64(stride))
-				if box := s.inImage(left, top, right, bottom); !box.Empty() {
-					work.found = append(work.found, features.Detection{Box: box, Class: name, Score: chance})
-				}
 			}
 		}
 	}
 	return nil
 }
 
+// take adds what a row shows, of a cell of a stride, to work.found.
+func (d *Detector) take(work *decoding, row []float32, x, y, stride float64, s shown) {
+	score, class := d.layout.score(row)
+	if class < 0 {
+		return
+	}
+	name := d.info.Classes[class]
+	chance := chances(name).chance(math.Log(score / (1 - score)))
+	if !(chance >= d.least) {
+		return
+	}
+	left, top, right, bottom := d.layout.decodeBox(row, x, y, stride)
+	if box := s.inImage(left, top, right, bottom); !box.Empty() {
+		work.found = append(work.found, features.Detection{Box: box, Class: name, Score: chance})
+	}
+}
+
 // score is the best of the classes of a cell and how sure the cell is of it; 0 if none is a
 // number.
 func (l *layout) score(row []float32) (score float64, class int) {
+	if l.listed {
+		if class := row[l.scores+1]; class >= 0 && class < float32(l.classes) {
+			return min(float64(row[l.scores]), 1), int(class)
+		}
+		return 0, -1
+	}
 	best, class := float32(math.Inf(-1)), -1
 	for c, v := range row[l.scores:][:l.classes] {
 		if v > best {
@@ -290,6 +374,12 @@ func (l *layout) decodeBox(row []float32, x, y, stride float64) (left, top, righ
 	case fromCell:
 		x, y = (x+float64(row[0]))*stride, (y+float64(row[1]))*stride
 		w, h := math.Exp(float64(row[2]))*stride, math.Exp(float64(row[3]))*stride
+		return x - w/2, y - h/2, x + w/2, y + h/2
+	case corners:
+		return float64(row[0]), float64(row[1]), float64(row[2]), float64(row[3])
+	case inShares:
+		x, y := float64(row[0])*float64(l.size.X), float64(row[1])*float64(l.size.Y)
+		w, h := float64(row[2])*float64(l.size.X), float64(row[3])*float64(l.size.Y)
 		return x - w/2, y - h/2, x + w/2, y + h/2
 	default:
 		x, y := float64(row[0]), float64(row[1])

@@ -7,11 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas32"
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/buffers"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // A mask head tells the thing in a box from what else is there: a small network of its own, which train/segdtrain/masks.py puts into
@@ -41,7 +39,7 @@ func (m *Model) openMaskHead() error {
 	if m.info.maskFeatures == "" || len(m.info.Taps) != 1 {
 		return nil
 	}
-	data, err := base64.StdEncoding.DecodeString(m.src.graph.maskHead)
+	data, err := base64.StdEncoding.DecodeString(m.src.graph.metadata[maskHeadKey])
 	if err != nil {
 		return fmt.Errorf("metadata %q: %w; want base64", maskHeadKey, err)
 	}
@@ -197,22 +195,4 @@ func (c *cellWeights) set(from, to float64, n, cells int, stride, offset float64
 // compute has write fill the input of a region, and read have what becomes of it.
 func (h *maskHead) compute(write func(input []float32) error, read func(n network, image int) error) error {
 	return h.runBy(func(c *backend) error { return c.compute(regionInput, write, read) })
-}
-
-// maskHeadOf is the mask head in an ONNX file's metadata, in base64; "": it has none.
-func maskHeadOf(entry []byte) (string, error) {
-	var key, value string
-	err := fields(entry, func(num protowire.Number, _ uint64, body []byte) error {
-		switch num {
-		case entryKey:
-			key = string(body)
-		case entryValue:
-			value = string(body)
-		}
-		return nil
-	})
-	if key != maskHeadKey {
-		value = ""
-	}
-	return value, err
 }

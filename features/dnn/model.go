@@ -182,7 +182,7 @@ func (m *Model) describe() (err error) {
 	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
 		return err
 	}
-	if m.src.graph != nil && m.src.graph.maskHead != "" {
+	if m.src.graph != nil && m.src.graph.metadata[maskHeadKey] != "" {
 		m.info.maskFeatures = maskFeaturesOutput
 	}
 	if m.info.Taps, err = m.info.choose(m.opt.Taps); err != nil {

@@ -74,7 +74,7 @@ const (
 type onnxGraph struct {
 	inputs, outputs []onnxValue
 	nodes           []onnxNode
-	maskHead        string // the mask head, in base64
+	metadata        map[string]string // what is heeded of it
 }
 
 // onnxNode is an operation of an ONNX graph.
@@ -88,14 +88,25 @@ var errNotONNX = errors.New("not an ONNX file")
 // parseONNX reads the graph's interface. It never panics, whatever the bytes.
 func parseONNX(data []byte) (*onnxGraph, error) {
 	var graph []byte
-	g := new(onnxGraph)
+	g := &onnxGraph{metadata: map[string]string{}}
 	err := fields(data, func(num protowire.Number, _ uint64, body []byte) error {
 		switch {
 		case num == modelGraph && body != nil:
 			graph = body
 		case num == modelMetadata:
-			head, err := maskHeadOf(body)
-			g.maskHead += head
+			var key, value string
+			err := fields(body, func(num protowire.Number, _ uint64, body []byte) error {
+				switch num {
+				case entryKey:
+					key = string(body)
+				case entryValue:
+					value = string(body)
+				}
+				return nil
+			})
+			if key == maskHeadKey || key == headKey {
+				g.metadata[key] = value
+			}
 			return err
 		}
 		return nil

@@ -37,7 +37,7 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 		Short: "Try whether a model loads, in a process of its own",
 		Long: "OpenCV ends the process that gives it a model it dislikes, so a child process\n" +
 			"tries it. FILE is ONNX, or Caffe with its .prototxt beside it. With --detector it is\n" +
-			"ONNX with the outputs of a NanoDet, a YOLOX or a YOLOv8.",
+			"ONNX with the outputs of a NanoDet, YOLOX, YOLOv8, YOLOv10 or RT-DETR.",
 		Example: "  segd model check nanodet.onnx --taps backbone.3\n" +
 			"  segd model check net.caffemodel --json\n" +
 			"  segd model check --detector yolov8n.onnx --names classes.txt",
