@@ -26,9 +26,8 @@ const sideFall = 3
 // stripes×binsL×binsAB×binsAB, of sum 1; nil if not known.
 type Appearance []float32
 
-// add adds a place of a colour, L, a and b, height from 0, the top, to 1.
-func (a Appearance) add(height float64, c [3]float32, weight float32) {
-	s, toS := bin(height*stripes-.5, stripes)
+// add adds a place in stripe s and the next one, to which toS goes, of a colour, L, a and b.
+func (a Appearance) add(s int, toS [2]float32, c [3]float32, weight float32) {
 	l, toL := bin(float64(c[0])/binL, binsL)
 	u, toU := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
 	v, toV := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
@@ -63,14 +62,19 @@ func (t *Thumbnail) Appearance(dst Appearance, box image.Rectangle) Appearance {
 	}
 	a, sum := Appearance(grown(dst, appearanceBins)), float32(0)
 	clear(a)
-	for y := cells.Min.Y; y < cells.Max.Y; y++ {
-		height := (float64(y-cells.Min.Y) + .5) / float64(cells.Dy())
-		for x := cells.Min.X; x < cells.Max.X; x++ {
-			u := 2*(float64(x-cells.Min.X)+.5)/float64(cells.Dx()) - 1
-			weight := float32(math.Exp(-sideFall * u * u))
+	var columns [2 * thumbnailSide]float32 // more than a thumbnail has
+	weights := columns[:cells.Dx()]
+	for x := range weights {
+		u := 2*(float64(x)+.5)/float64(cells.Dx()) - 1
+		weights[x] = float32(math.Exp(-sideFall * u * u))
+	}
+	for y := range cells.Dy() {
+		s, toS := bin((float64(y)+.5)/float64(cells.Dy())*stripes-.5, stripes)
+		row := t.Lab[3*((cells.Min.Y+y)*t.Width+cells.Min.X):]
+		for x, weight := range weights {
 			sum += weight
-			c := t.Lab[3*(y*t.Width+x):][:3:3]
-			a.add(height, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
+			c := row[3*x:][:3:3]
+			a.add(s, toS, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
 		}
 	}
 	for i := range a {
