@@ -49,6 +49,12 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.timeout, fmt.Errorf("nothing to take after %v", opt.timeout))
 	defer cancel()
 
+	// The browser first: the demo is not to drop frames while that starts.
+	chromium, err := browser.Start(ctx, io.Discard, opt.browser)
+	if err != nil {
+		return err
+	}
+	defer chromium.End()
 	if opt.url == "" {
 		addrs, err := freeport.Addrs(2)
 		if err != nil {
@@ -68,11 +74,6 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 			ended(fmt.Errorf("%s demo ended by itself, see above", opt.segd))
 		}()
 	}
-	chromium, err := browser.Start(ctx, io.Discard, opt.browser)
-	if err != nil {
-		return err
-	}
-	defer chromium.End()
 	return take(ctx, chromium, opt, stderr)
 }
 
