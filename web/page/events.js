@@ -50,7 +50,7 @@ export class EventList {
 // keyed is the row of an event, and tells it from others.
 function keyed(event) {
   const item = row(event);
-  item.dataset.key = [event.time, event.kind, event.objectId, event.zone, event.line].join(" ");
+  item.dataset.key = [event.time, event.kind, event.objectId, event.zone, event.line, event.rule].join(" ");
   return item;
 }
 

@@ -52,9 +52,9 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 		Short: "What a frame costs, by the number of persons in it",
 		Long: "Starts `segd run` with an RTSP camera, served on loopback by this process, that shows as\n" +
 			"many persons as asked for: those of the demo's clip, cut out, side by side before its\n" +
-			"empty scene, tiled to --size. segd marks and follows them by itself, or as boxes tell it if\n" +
-			"they are enlarged by --share. Measured are, of segd alone and once it follows them for 3 s,\n" +
-			"for each number of persons:\n\n" +
+			"empty scene, tiled to --size. segd marks and follows them by itself, or is told of them\n" +
+			"by boxes if they are enlarged by --share. Measured are, of segd alone and once it follows\n" +
+			"them for 3 s, for each number of persons:\n\n" +
 			"  objects            that have a mask, the mean\n" +
 			"  core_ms            processor time for a published frame, all in all\n" +
 			"  stages_ms          mean time a frame, of stages that overlap\n" +

@@ -104,9 +104,9 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
 			"                     started, so that figures of different days compare\n\n" +
 			"--add and --beside tell what a feature costs: configuration that segd has besides, such\n" +
-			"as mqtt, nats.pictures, privacy and rtsp, and a command that runs meanwhile, such as a viewer.\n" +
-			"It has SEGD_CLIENT_PAGE and SEGD_CLIENT_NATS; the cameras are called camera0, camera1\n" +
-			"and so on.",
+			"as mqtt, nats.pictures, privacy and rtsp, and a command that runs meanwhile, such as a\n" +
+			"viewer. It has SEGD_CLIENT_PAGE and SEGD_CLIENT_NATS; the cameras are called camera0,\n" +
+			"camera1 and so on.",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
 			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json\n" +
 			"  segd bench pipeline --detect --fps 10 --add privacy.yaml --beside 'segd record camera0 /tmp/r'",
