@@ -236,7 +236,7 @@ pictures: ## take docs/images/page.png and record docs/images/demo.webp of the r
 	@$(MAKE) --no-print-directory build
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
 	@bin/screenshot -fps 9.8 -dropped 10 -sequence 200 -objects 5 # then most persons walk apart
-	@bin/screenshot -fps 9.8 -dropped 10 -record 12s -rate 6 -out docs/images/demo.webp -sequence 200 -objects 5 -settle 0s -width 1040 -height 620
+	@bin/screenshot -fps 8 -dropped 10 -record 12s -rate 4 -out docs/images/demo.webp -sequence 100 -objects 4 -settle 0s -width 1040 -height 620 # to record takes a core's fifth
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
