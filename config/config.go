@@ -495,7 +495,7 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show says which users see the pictures with nothing hidden: operator, those with that role, or nobody, no user. Default "nobody".
+	// Show is the role whose users see the pictures with nothing hidden: operator; or nobody, so that no user sees them. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -274,7 +274,7 @@ func (d *decoder) detect(path string, cam Camera) {
 		d.bad(path+".reidentify", "found %v; accepted: above 0, at most 1", det.Reidentify)
 	}
 	for i, name := range det.Zones {
-		if slices.ContainsFunc(cam.Zones, func(z Zone) bool { return z.Name == name }) {
+		if cam.Layout().Has(name) {
 			continue
 		}
 		names := make([]string, len(cam.Zones))
@@ -690,7 +690,7 @@ func (d *decoder) natsUsers(users []NATSUser) {
 	}
 }
 
-// maxMiBAlone is said of what is kept only with a max_age.
+// maxMiBAlone is the fault of a stream that is kept only with a max_age, where max_mib is set without one.
 const maxMiBAlone = "max_mib without max_age; accepted: both, or max_age alone"
 
 // retention checks the limits of a stream. Below a second JetStream refuses.

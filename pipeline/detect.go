@@ -59,7 +59,7 @@ func (d *Detect) faults(layout zones.Layout) error {
 		bad("MaxObjects: %d; want 0 to %d", d.MaxObjects, annotation.MaxFollowed)
 	}
 	for i, name := range d.Zones {
-		if !slices.ContainsFunc(layout.Zones, func(z zones.Zone) bool { return z.Name == name }) {
+		if !layout.Has(name) {
 			bad("Zones[%d]: %q is no zone of the camera", i, name)
 		}
 	}

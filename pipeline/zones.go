@@ -99,6 +99,9 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result, table obje
 
 // heed returns what the rules tell of the objects in hand.
 func (z *zoneWatch) heed(c *Camera, it *item, res *tracker.Result, table objects.Table) (out []*segdv1.Event) {
+	if len(c.cfg.Rules) == 0 {
+		return nil
+	}
 	z.heeded = z.heeded[:0]
 	for _, o := range z.objects {
 		known, _ := table.Get(o.ID)
@@ -206,16 +209,13 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 		now := time.Now()
 		c.emit(now, z.events(c, events, c.newest.sequence(), now, c.newest.table().Get)...)
 		set = z.watcher.Layout()
-		gone := func(zone string) bool {
-			return !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == zone })
-		}
 		for _, name := range c.cfg.Detect.Zones {
-			if gone(name) {
+			if !set.Has(name) {
 				c.log.Warn("nothing is marked by itself in a zone that is no more", keyZone, name)
 			}
 		}
 		for _, r := range c.cfg.Rules {
-			if r.Zone != "" && gone(r.Zone) {
+			if r.Zone != "" && !set.Has(r.Zone) {
 				c.log.Warn("a rule rests: its zone is no more", keyRule, r.Name, keyZone, r.Zone)
 			}
 		}

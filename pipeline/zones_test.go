@@ -105,6 +105,44 @@ func TestRules(t *testing.T) {
 	})
 }
 
+// What a rule tells of comes out of the camera's ration of events, and is counted where there is none left. It tells of no object that
+// no event has told of.
+func TestRulesAreRationed(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		marks func(*bench)
+		none  uint64 // frame from which on there is no event left; what is counted is the rule, or that the object appeared
+	}{
+		{"told of", func(b *bench) { b.cfg.Annotation = annotate(ptr(3), 3) }, 10},
+		{"not told of", func(b *bench) { b.detecting(&finder{}, 200*time.Millisecond) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, "gate", 40)
+				meter := &limitedMeter{}
+				tt.marks(b)
+				b.cfg.Meter, b.cfg.Rules = meter, []rules.Rule{{Name: "there", When: rules.Present, For: time.Second}}
+				c, err := New(b.cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.onResult = func(res *tracker.Result) {
+					if res.Seq >= tt.none {
+						c.ration.limiter.SetBurst(0)
+					}
+				}
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				b.check(t, c)
+				if ev := b.rec.event(segdv1.EventKind_EVENT_KIND_RULE); ev != nil || meter.n.Load() != 1 {
+					t.Errorf("told %v, and %d counted; want none, and one", ev, meter.n.Load())
+				}
+			})
+		})
+	}
+}
+
 // An object that is followed across a line and through a zone is told of each once, and
 // counted in the status and for the meter.
 func TestZones(t *testing.T) {

@@ -145,9 +145,17 @@ func Get(ctx context.Context, url string) ([]byte, error) {
 
 // Ask returns what a URL answers, with whatever status.
 func Ask(ctx context.Context, url string) (status int, body []byte, err error) {
+	return AskAs(ctx, url, "")
+}
+
+// AskAs is Ask with a token; empty: without one.
+func AskAs(ctx context.Context, url, token string) (status int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return 0, nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -66,27 +66,10 @@ func start(t *testing.T, dir, pictures string) *world {
 // ask is a request of who has that token. One for which it has no allowance left is made again.
 func (w *world) ask(path, as string) (status int, body []byte, err error) {
 	for {
-		if status, body, err = w.askOnce(path, as); status != http.StatusTooManyRequests || harness.Pause(w.Context(), time.Second) != nil {
+		if status, body, err = harness.AskAs(w.Context(), w.segd.Page+strings.TrimPrefix(path, "/"), as); status != http.StatusTooManyRequests || harness.Pause(w.Context(), time.Second) != nil {
 			return status, body, err
 		}
 	}
-}
-
-func (w *world) askOnce(path, as string) (status int, body []byte, err error) {
-	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.segd.Page+strings.TrimPrefix(path, "/"), http.NoBody)
-	if err != nil {
-		return 0, nil, err
-	}
-	if as != "" {
-		req.Header.Set("Authorization", "Bearer "+as)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
 }
 
 // event is what is looked at of one.

@@ -406,7 +406,9 @@ func TestFindLayoutRefuses(t *testing.T) {
 		{"a stride twice", [][]int{{24, 40, 112}, {24, 40, 112}, {12, 20, 112}}, 80, "", []string{"want"}},
 		{"other names than COCO's", [][]int{{7, 5040}}, 80, "", []string{"1×7×5040, which is for 3 as YOLOv8; without a file of names they are COCO's 80"}},
 		{"too few names", [][]int{{5040, 85}}, 3, "n.txt", []string{"1×5040×85, which is for 80 as YOLOX or 53 as NanoDet or 41 as NanoDet; n.txt names 3 classes"}},
-		{"no class", [][]int{{2000, 4}}, 80, "", []string{"want NanoDet's"}},
+		{"no class", [][]int{{4, 5040}}, 80, "", []string{"want NanoDet's"}},
+		{"queries without a class", [][]int{{300, 4}}, 80, "", []string{"want NanoDet's"}},
+		{"too many queries", [][]int{{2000, 84}}, 80, "", []string{"want NanoDet's"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := findLayout(tt.shapes, size, "", tt.names, tt.file)

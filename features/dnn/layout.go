@@ -60,8 +60,8 @@ var (
 	rtdetr = family{name: "RT-DETR", std: yolov8.std, rgb: true, stretched: true, side: dynamicSide, scores: 4, box: inShares}
 )
 
-// like is a family but for its name and the numbers of its boxes.
-func (f family) like(name string, box boxCode) family {
+// with is a family but for its name and the numbers of its boxes.
+func (f family) with(name string, box boxCode) family {
 	f.name, f.box = name, box
 	return f
 }
@@ -78,20 +78,20 @@ type layout struct {
 	strides [][]int
 	// queries is how many rows there are that are no cells.
 	queries int
-	// listed says that a row has the score and the number of the best class, after its box.
-	listed bool
-	// beside is how many numbers of a cell follow that say nothing of its box.
-	beside int
+	// endToEnd says that the network has chosen: a row has the score and the number of the best class, after its box.
+	endToEnd bool
+	// coefficients are how many a cell has for its mask.
+	coefficients int
 	// transposed says that an output's columns are cells.
 	transposed bool
 }
 
 // columns is how many numbers a cell has.
 func (l *layout) columns() int {
-	if l.listed {
+	if l.endToEnd {
 		return l.scores + 2
 	}
-	return l.scores + l.classes + 4*l.bins + l.beside
+	return l.scores + l.classes + 4*l.bins + l.coefficients
 }
 
 // cells is how many cells of a stride there are along a side, and in a size.
@@ -169,14 +169,14 @@ func readings(shapes [][]int, size image.Point, head string) (fit []layout) {
 	if columns == cellsOf(size, strides...) {
 		add(layout{family: yolov8, strides: [][]int{strides}, transposed: true}, rows)
 	}
-	if len(fit) > 0 || rows > maxQueries {
+	if len(fit) > 0 || rows > maxQueries || columns == cellsOf(size, strides...) {
 		return fit
 	}
-	of := yolov8.like("YOLOv10", corners)
+	of := yolov8.with("YOLOv10", corners)
 	if head == rtdetrHead {
 		of = rtdetr
 	}
-	if l := (layout{family: of, strides: [][]int{{}}, queries: rows, listed: true}); columns == l.columns() {
+	if l := (layout{family: of, strides: [][]int{{}}, queries: rows, endToEnd: true}); columns == l.columns() {
 		return []layout{l}
 	}
 	add(layout{family: rtdetr, strides: [][]int{{}}, queries: rows}, columns)
@@ -196,7 +196,7 @@ func segmenting(shapes [][]int, size image.Point) (l layout, columns int, ok boo
 	if of < 0 || !slices.Equal(shapes[1-of], []int{size.Y / 4, size.X / 4, prototypes}) {
 		return layout{}, 0, false
 	}
-	l = layout{family: yolov8.like("YOLOv8-seg", inInput), strides: make([][]int, 2), transposed: true, beside: prototypes}
+	l = layout{family: yolov8.with("YOLOv8-seg", inInput), strides: make([][]int, 2), transposed: true, coefficients: prototypes}
 	l.strides[of] = strides
 	return l, shapes[of][0], true
 }
@@ -242,7 +242,7 @@ func findLayout(shapes [][]int, size image.Point, head string, names int, file s
 	fit := readings(shapes, size, head)
 	var counts []string
 	for _, l := range fit {
-		if l.listed { // which does not say how many there are
+		if l.endToEnd { // which does not say how many there are
 			l.classes = names
 		}
 		if l.classes == names {
@@ -342,7 +342,7 @@ func (d *Detector) take(work *decoding, row []float32, x, y, stride float64, s s
 // score is the best of the classes of a cell and how sure the cell is of it; 0 if none is a
 // number.
 func (l *layout) score(row []float32) (score float64, class int) {
-	if l.listed {
+	if l.endToEnd {
 		if class := row[l.scores+1]; class >= 0 && class < float32(l.classes) {
 			return min(float64(row[l.scores]), 1), int(class)
 		}

@@ -70,7 +70,7 @@ func Faults(rules []Rule, layout zones.Layout) (faults []*Fault) {
 		if r.Again < 0 {
 			bad(at+"again", "%v; accepted: 0s or more, such as 5m", r.Again)
 		}
-		if r.Zone != "" && !has(layout, r.Zone) {
+		if r.Zone != "" && !layout.Has(r.Zone) {
 			var names []string
 			for _, z := range layout.Zones {
 				names = append(names, z.Name)
@@ -88,10 +88,6 @@ func Faults(rules []Rule, layout zones.Layout) (faults []*Fault) {
 		}
 	}
 	return faults
-}
-
-func has(l zones.Layout, zone string) bool {
-	return slices.ContainsFunc(l.Zones, func(z zones.Zone) bool { return z.Name == zone })
 }
 
 // String says when there is an event.
@@ -158,8 +154,7 @@ type Frame struct {
 // Event is that of a rule.
 type Event struct {
 	Rule   Rule
-	Object uint32        // 0 with Absent
-	For    time.Duration // how long it has been so
+	Object uint32 // 0 with Absent
 }
 
 // Watcher heeds the rules of one camera. It remembers no object that the last frame did not have.
@@ -218,7 +213,7 @@ func (w *Watcher) Observe(f Frame) []Event {
 
 // observe heeds one rule. Blind is whether nothing is known of what was there just before.
 func (w *Watcher) observe(r *watched, f *Frame, blind bool) {
-	rests := r.Zone != "" && !has(f.Layout, r.Zone)
+	rests := r.Zone != "" && !f.Layout.Has(r.Zone)
 	if blind || rests {
 		clear(r.stays)
 		r.absent = stay{since: f.Time}
@@ -244,7 +239,7 @@ func (w *Watcher) observe(r *watched, f *Frame, blind bool) {
 			s = stay{since: f.Time, from: o.Foot, seen: true, frame: f.Time}
 		}
 		if r.When != Absent && o.Told && r.due(&s, f) {
-			w.events = append(w.events, Event{r.Rule, o.ID, f.Time - s.since})
+			w.events = append(w.events, Event{r.Rule, o.ID})
 		}
 		r.stays[o.ID] = s
 	}
@@ -254,7 +249,7 @@ func (w *Watcher) observe(r *watched, f *Frame, blind bool) {
 		}
 	}
 	if r.When == Absent && r.due(&r.absent, f) {
-		w.events = append(w.events, Event{r.Rule, 0, f.Time - r.absent.since})
+		w.events = append(w.events, Event{r.Rule, 0})
 	}
 }
 

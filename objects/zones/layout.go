@@ -74,6 +74,11 @@ func (z Zone) same(as Zone) bool {
 
 func (l Line) same(as Line) bool { return l.Name == as.Name && slices.Equal(l.Points, as.Points) }
 
+// Has tells whether l has a zone of that name.
+func (l Layout) Has(zone string) bool {
+	return slices.ContainsFunc(l.Zones, func(z Zone) bool { return z.Name == zone })
+}
+
 // Fault is what is wrong with one field of a Layout.
 type Fault struct {
 	Field  string // such as zones[0].polygon[2]

@@ -27,7 +27,7 @@ export class Pen {
 
   // down begins a draft of a kind at p, or adds a corner to a polygon. near is how many
   // pixels of the picture count as the same place.
-  down(p, near, kind = this.tool) {
+  down(p, near, kind) {
     if (this.draft?.kind === "polygon") {
       const [x, y] = this.draft.points[0];
       if (this.canClose && Math.hypot(p[0] - x, p[1] - y) <= near) this.close();

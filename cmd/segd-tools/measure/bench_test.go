@@ -69,11 +69,10 @@ func TestBenchObjects(t *testing.T) {
 		t.Fatal("the demo's clip is not installed")
 	}
 	f := &benchPipelineFlags{benchFlags: benchFlags{clip: demo.FindClip(), width: 1536, height: 288}, objects: 3}
-	marks, err := benchObjects(f)
+	ann, err := benchObjects(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann := marks(0)
 	if err := ann.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -380,7 +380,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 		if f.objects == 0 {
 			continue
 		}
-		if err := s.mark(ctx, name, ann); err != nil {
+		if err := s.mark(ctx, name, func(uint64) *annotation.Annotation { return ann }); err != nil {
 			return err
 		}
 		if err := await(ctx, "the objects of "+name, func() error { return s.published(name, f.objects) }); err != nil {
@@ -556,8 +556,8 @@ func (s *benchSegd) record(on bool) (latencies []float64, masks int) {
 	return latencies, masks
 }
 
-// benchObjects returns the annotation of a frame.
-func benchObjects(f *benchPipelineFlags) (func(frame uint64) *annotation.Annotation, error) {
+// benchObjects are what is marked, in whichever frame.
+func benchObjects(f *benchPipelineFlags) (*annotation.Annotation, error) {
 	a := &annotation.Annotation{Width: f.width, Height: f.height}
 	if f.clip == demo.FindClip() {
 		persons, err := annotation.ParseFor(demo.Persons, 0, 0)
@@ -590,7 +590,7 @@ func benchObjects(f *benchPipelineFlags) (func(frame uint64) *annotation.Annotat
 			ID: uint32(k + 1), Label: fmt.Sprintf("box %d", k+1), Box: []float64{x - w/40, y - h/12, x + w/40, y + h/12},
 		})
 	}
-	return func(uint64) *annotation.Annotation { return a }, nil
+	return a, nil
 }
 
 // scrape is what /metrics said.
