@@ -17,6 +17,9 @@ const (
 	appearanceBins = stripes * binsL * binsAB * binsAB
 )
 
+// appearanceSide is how many cells of the thumbnail across and down an appearance takes at most.
+const appearanceSide = 64
+
 // sideFall is by how much what is in a box is less likely what the box is round at its sides than in its
 // middle: exp(−sideFall·u²), u from −1 to 1.
 const sideFall = 3
@@ -54,7 +57,8 @@ func (t *Thumbnail) In(box image.Rectangle) image.Rectangle {
 	return image.Rect(box.Min.X/cell, box.Min.Y/cell, up(box.Max.X), up(box.Max.Y)).Intersect(image.Rect(0, 0, t.Width, t.Height))
 }
 
-// Appearance is that of what a box of the image is round, in dst's memory; empty where the box is not in the image.
+// Appearance is that of what a box of the image is round, in dst's memory; empty where the box is not in the image. Of more
+// cells than appearanceSide a side it takes as many, evenly spread.
 func (t *Thumbnail) Appearance(dst Appearance, box image.Rectangle) Appearance {
 	cells := t.In(box)
 	if cells.Empty() {
@@ -62,18 +66,18 @@ func (t *Thumbnail) Appearance(dst Appearance, box image.Rectangle) Appearance {
 	}
 	a, sum := Appearance(grown(dst, appearanceBins)), float32(0)
 	clear(a)
-	var columns [2 * thumbnailSide]float32 // more than a thumbnail has
-	weights := columns[:cells.Dx()]
-	for x := range weights {
-		u := 2*(float64(x)+.5)/float64(cells.Dx()) - 1
+	cols, rows := min(cells.Dx(), appearanceSide), min(cells.Dy(), appearanceSide)
+	var weights [appearanceSide]float32
+	for x := range cols {
+		u := 2*(float64(x)+.5)/float64(cols) - 1
 		weights[x] = float32(math.Exp(-sideFall * u * u))
 	}
-	for y := range cells.Dy() {
-		s, toS := bin((float64(y)+.5)/float64(cells.Dy())*stripes-.5, stripes)
-		row := t.Lab[3*((cells.Min.Y+y)*t.Width+cells.Min.X):]
-		for x, weight := range weights {
+	for y := range rows {
+		s, toS := bin((float64(y)+.5)/float64(rows)*stripes-.5, stripes)
+		row := t.Lab[3*((cells.Min.Y+y*cells.Dy()/rows)*t.Width+cells.Min.X):]
+		for x, weight := range weights[:cols] {
 			sum += weight
-			c := row[3*x:][:3:3]
+			c := row[3*(x*cells.Dx()/cols):][:3:3]
 			a.add(s, toS, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
 		}
 	}

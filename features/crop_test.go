@@ -214,7 +214,7 @@ func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 	return sight, err
 }
 
-// The model sees a crop at its zoom and scale, and half of that when it is to see less, whatever superpixels there are.
+// The model sees a crop at its zoom and scale, and half of that when it is to see less; superpixels are as much larger.
 func TestCropScale(t *testing.T) {
 	const w, h = 200, 100
 	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}}
@@ -224,7 +224,7 @@ func TestCropScale(t *testing.T) {
 	}
 	var s Scene
 	bgr := noiseImage(w, h, 3)
-	seen := func(c Crop) (scales []float64, superpixels int) {
+	seen := func(c Crop) (scales []float64, p *Patch) {
 		t.Helper()
 		model.views = nil
 		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true, Coarse: true}); err != nil {
@@ -233,14 +233,22 @@ func TestCropScale(t *testing.T) {
 		for _, v := range model.views {
 			scales = append(scales, v.Scale)
 		}
-		return scales, s.N
+		return scales, &s.Patches[0]
 	}
 	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2, Coarse: true}
-	full, n := seen(crop)
-	crop.Scale = 0.75
-	less, same := seen(crop)
-	if !slices.Equal(full, []float64{2, 1, 0.5, 1, 0.5, 0.25}) || !slices.Equal(less, []float64{1.5, 0.75, 0.375, 1, 0.5, 0.25}) || n != same {
-		t.Errorf("seen at %v, and at a scale of 0.75 at %v; %d and %d superpixels", full, less, n, same)
+	for _, want := range []struct {
+		scale     float64
+		scales    []float64
+		n, shrink int
+	}{
+		{0, []float64{2, 1, 0.5, 1, 0.5, 0.25}, 36, 1}, // of 50 in 200×100 pixels, at twice the size
+		{0.75, []float64{1.5, 0.75, 0.375, 1, 0.5, 0.25}, 20, 1},
+		{0.5, []float64{1, 0.5, 0.25, 1, 0.5, 0.25}, 9, 2},
+	} {
+		crop.Scale = want.scale
+		if scales, p := seen(crop); !slices.Equal(scales, want.scales) || p.N != want.n || p.Shrink != want.shrink {
+			t.Errorf("at a scale of %v seen at %v, %d superpixels of pixels of %d; want %v, %d, %d", want.scale, scales, p.N, p.Shrink, want.scales, want.n, want.shrink)
+		}
 	}
 	for _, bad := range []float64{-0.5, 1.5, math.NaN()} {
 		crop.Scale = bad

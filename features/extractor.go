@@ -168,8 +168,8 @@ type Crop struct {
 	// Zoom is how many times as large as all of an image the model sees it, and how many times
 	// as fine superpixels are across and down; 0: 1.
 	Zoom int
-	// Scale is how large the model sees it beside Zoom, more than 0 and at most 1: what is large is seen as well with
-	// fewer of the model's pixels. 0: 1. Superpixels do not depend on it.
+	// Scale is how large the model sees it beside Zoom, and how fine superpixels are, more than 0 and at most 1: what is large
+	// is seen as well with fewer of both. 0: 1.
 	Scale float64
 	// Coarse is whether the model sees it at 1/2 and at 1/4 of that size, too, for Scene.Coarse: about a third more time.
 	Coarse bool
@@ -190,7 +190,7 @@ type Region struct {
 // dst's contents are unspecified. A panic of that goroutine becomes one of Extract, with a *Panic.
 //
 // Of a large image superpixels are grown on a smaller one, of a shorter side of 540 pixels or
-// little more, but in crops with a Zoom, where that is larger in turn.
+// little more, but in crops with a Zoom, where that is larger in turn, or with a Scale, where it is smaller.
 func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan) error {
 	if err := check(bgr, width, height); err != nil {
 		return err
@@ -363,7 +363,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		p := &dst.Patches[k]
 		e.place(p, c, width, height)
 		p.First = dst.N
-		count := e.cut(p, bgr, width, height)
+		count := e.cut(p, c.Scale, bgr, width, height)
 		e.image.workers = 1 + helpers
 		e.image.hidden = e.hidden[:0]
 		for _, before := range e.crops[:k] {
@@ -389,7 +389,7 @@ func (e *Extractor) giveBack() {
 
 // place makes p the patch of a crop.
 func (e *Extractor) place(p *Patch, c Crop, width, height int) {
-	p.Rectangle, p.Zoom, p.Shrink = c.Rectangle, c.Zoom, shrinkOf(width, height, c.Zoom)
+	p.Rectangle, p.Zoom, p.Shrink = c.Rectangle, c.Zoom, shrinkOf(width, height, c.Zoom)*int(1/c.Scale)
 	p.Coarse = c.Coarse && e.model != nil
 	p.Cols, p.Rows = (p.Dx()+p.Shrink-1)/p.Shrink, (p.Dy()+p.Shrink-1)/p.Shrink
 	p.Labels = buffers.Fit(p.Labels, p.Cols*p.Rows)
@@ -398,7 +398,7 @@ func (e *Extractor) place(p *Patch, c Crop, width, height int) {
 
 // cut sets e.image to what p shows of an image, and returns how many superpixels it gets if
 // none are to be finer.
-func (e *Extractor) cut(p *Patch, bgr []byte, width, height int) int {
+func (e *Extractor) cut(p *Patch, scale float64, bgr []byte, width, height int) int {
 	e.image = segmented{
 		bgr: bgr[3*(p.Min.Y*width+p.Min.X):], stride: 3 * width,
 		width: p.Cols, height: p.Rows, labels: p.Labels, pixels: p.Pixels,
@@ -410,7 +410,8 @@ func (e *Extractor) cut(p *Patch, bgr []byte, width, height int) int {
 	}
 	all := min(float64(e.cfg.Superpixels), float64(width*height))
 	share := float64(p.Dx()*p.Dy()) / float64(width*height)
-	count := min(max(1, int(math.Round(all*share*float64(p.Zoom*p.Zoom)))), p.Cols*p.Rows)
+	fine := float64(p.Zoom) * scale
+	count := min(max(1, int(math.Round(all*share*fine*fine))), p.Cols*p.Rows)
 	p.Spacing = math.Sqrt(float64(p.Cols*p.Rows) / float64(count))
 	return count
 }
