@@ -18,12 +18,12 @@ import (
 )
 
 // ParseCamera reads one camera, a JSON object with the names of the YAML file, completes and checks it.
-// Relative paths are joined to dir. It is to be one of in, whose detector and privacy it has. The error is
+// Relative paths are joined to dir. It is to be one of in, whose detector, privacy and recording it has. The error is
 // Faults, whose paths begin at the camera: url, or zones[0].polygon.
 func ParseCamera(ctx context.Context, text []byte, dir string, in *Config) (Camera, error) {
 	const at = "cameras[0]"
 	d := &decoder{file: "camera", source: map[string]place{}, readable: true}
-	c := &Config{Cameras: make([]Camera, 1), Detector: in.Detector, Privacy: in.Privacy}
+	c := &Config{Cameras: make([]Camera, 1), Detector: in.Detector, Privacy: in.Privacy, Recording: in.Recording}
 	value, err := decodeJSON(text)
 	if err != nil {
 		d.fault(place{file: d.file}, "", "not JSON: %v", err)

@@ -24,12 +24,13 @@ import (
 // comment names it.
 type Config struct {
 	// Site is the third token of every NATS subject, as in segd.v1.SITE.CAMERA.mask: [A-Za-z0-9_-]+. Default "home".
-	Site string `yaml:"site"`
-	HTTP HTTP   `yaml:"http"`
-	WHIP WHIP   `yaml:"whip"`
-	RTSP RTSP   `yaml:"rtsp"`
-	NATS NATS   `yaml:"nats"`
-	MQTT MQTT   `yaml:"mqtt"`
+	Site      string    `yaml:"site"`
+	HTTP      HTTP      `yaml:"http"`
+	WHIP      WHIP      `yaml:"whip"`
+	RTSP      RTSP      `yaml:"rtsp"`
+	NATS      NATS      `yaml:"nats"`
+	MQTT      MQTT      `yaml:"mqtt"`
+	Recording Recording `yaml:"recording"`
 	// Webhooks are HTTP servers that events are posted to, at most 32 (docs/webhooks.md). A server gets the events that
 	// all of its lists agree to.
 	Webhooks []Webhook `yaml:"webhooks"`
@@ -234,6 +235,19 @@ type MQTTTLS struct {
 	Key  string `yaml:"key"`
 }
 
+// Recording keeps the video of cameras with record, and their masks (docs/page.md).
+type Recording struct {
+	// Dir is the folder of the files. Default none: nothing is recorded.
+	Dir string `yaml:"dir"`
+	// Days are how long video is kept, 1 to 3650. Default 7.
+	Days int `yaml:"days"`
+	// MaxMiB is how much is kept of all cameras, 64 to 16777216 MiB; the oldest goes first. Default 10240.
+	MaxMiB int `yaml:"max_mib"`
+}
+
+// On tells whether cameras may be recorded.
+func (r Recording) On() bool { return r.Dir != "" }
+
 // Webhook is an HTTP server, and which events it gets: those that all of the lists agree to that are not empty.
 type Webhook struct {
 	// Name is its name in the log and in metrics: [A-Za-z0-9_-]+, unique.
@@ -421,6 +435,8 @@ type Camera struct {
 	Privacy Privacy `yaml:"privacy"`
 	// Ignore are polygons, at most 32, as of zones, that are black before anything else sees the picture. Default none.
 	Ignore [][][]float64 `yaml:"ignore"`
+	// Record keeps the camera's own H.264 or H.265 in recording.dir. Default false.
+	Record bool `yaml:"record"`
 	// Requires are labels that a box of a fleet must have to run the camera, each NAME=VALUE. Default none.
 	Requires []string `yaml:"requires"`
 }
@@ -665,6 +681,9 @@ const (
 
 	DefaultFleetTTL = "2s"
 
+	DefaultRecordingDays = 7
+	DefaultRecordingMiB  = 10240
+
 	DefaultMQTTPrefix    = "segd"
 	DefaultMQTTDiscovery = "homeassistant"
 
@@ -788,6 +807,8 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Duplicates, "refuse")
 	or(&c.NATS.Replicas, 1)
 	or(&c.MQTT.Prefix, DefaultMQTTPrefix)
+	or(&c.Recording.Days, DefaultRecordingDays)
+	or(&c.Recording.MaxMiB, DefaultRecordingMiB)
 	or(&c.Fleet.TTL, DefaultFleetTTL)
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
@@ -865,6 +886,7 @@ func (c *Config) resolve(dir string) {
 		join(&c.Webhooks[i].SecretFile)
 		join(&c.Webhooks[i].CA)
 	}
+	join(&c.Recording.Dir)
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
 	join(&c.Model.EngineLibrary)

@@ -41,6 +41,7 @@ func TestDefaults(t *testing.T) {
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
 		MQTT:        config.MQTT{Prefix: "segd", Discovery: "homeassistant"},
+		Recording:   config.Recording{Days: 7, MaxMiB: 10240},
 		Fleet:       config.Fleet{TTL: "2s"},
 		Model:       config.Model{ShortSide: 544, Device: "auto", BatchWait: "2ms", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
@@ -79,6 +80,7 @@ nats:
   masks: {max_age: 90s, max_mib: 512}
   pictures: {max_age: 72h, max_mib: 2048}
 mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", no_snapshots: true, commands: true}
+recording: {dir: /var/rec, days: 30, max_mib: 500000}
 webhooks:
 - {name: door, url: "https://hooks/x", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw, ca: ca.pem, kinds: [object_entered], cameras: [gate], classes: [traffic light], zones: [yard]}
 - {name: all, url: "http://hooks", secret_file: s}
@@ -92,7 +94,7 @@ privacy: {off: true}
 cameras:
   - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, rotate: 270, aspect: 16:9, deinterlace: on, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
-  - {name: c, url: "whip:"}
+  - {name: c, url: "whip:", record: true}
   - name: d
     url: "file:d.avi"
     zones: [{name: yard, polygon: [[0, 0], [0.5, 0], [0.5, 1]], by: share, share: 0.25, dwell: 1m}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
@@ -122,6 +124,7 @@ cameras:
 			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}, Pictures: config.Retention{MaxAge: "72h", MaxMiB: 2048}},
+		Recording: config.Recording{Dir: "/var/rec", Days: 30, MaxMiB: 500000},
 		Webhooks: []config.Webhook{
 			{Name: "door", URL: "https://hooks/x", Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", CA: "ca.pem",
 				Kinds: []string{"object_entered"}, Cameras: []string{"gate"}, Classes: []string{"traffic light"}, Zones: []string{"yard"}},
@@ -140,7 +143,7 @@ cameras:
 		Cameras: []config.Camera{
 			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", Deinterlace: "on", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}, Detect: byDefault},
 			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 12.5, Loop: true, Detect: byDefault},
-			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25, Detect: byDefault},
+			{Name: "c", URL: "whip:", Record: true, Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25, Detect: byDefault},
 			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 				Zones: []config.Zone{
 					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
@@ -180,18 +183,18 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, rtsp, nats, mqtt, recording, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, rtsp, nats, mqtt, recording, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`}},
 	{name: "unknown key of anchors", text: "common: &usual {transport: tcp}\nhtp: {addr: &a x}\n" + minimal,
 		want: []string{
-			`f:1:1: unknown key "common" (a key of your own, for anchors, has to begin with x-, such as x-common); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
-			`f:2:1: unknown key "htp" (a key of your own, for anchors, has to begin with x-, such as x-htp); accepted: site, http, whip, rtsp, nats, mqtt, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
+			`f:1:1: unknown key "common" (a key of your own, for anchors, has to begin with x-, such as x-common); accepted: site, http, whip, rtsp, nats, mqtt, recording, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
+			`f:2:1: unknown key "htp" (a key of your own, for anchors, has to begin with x-, such as x-htp); accepted: site, http, whip, rtsp, nats, mqtt, recording, webhooks, fleet, model, detector, log, superpixels, tracker, privacy, cameras`,
 		}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, base_path, viewers, alertmanager, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, record, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -294,6 +297,21 @@ var faultTable = []struct {
 		want: []string{`f:1:13: mqtt.url: it names a user; accepted: one without, and mqtt.username and mqtt.password_file`}},
 	{name: "mqtt with files for TLS and none", text: "mqtt: {url: 'mqtt://broker:1883', tls: {ca: ca.pem}}\n" + minimal,
 		want: []string{`f:1:41: mqtt.tls: mqtt.url is without TLS; accepted: with mqtts://`}},
+	{name: "recording", text: "recording: {days: 0.5, max_mib: 1}\ncameras: [{name: a, url: 'rtsp://a', record: true}]",
+		want: []string{`f:1:19: recording.days: found the number 0.5; accepted: a whole number`,
+			`f:1:33: recording.max_mib: found 1; accepted: 64 to 16777216`,
+			`f:2:46: cameras[0].record: true, and there is no recording.dir; accepted: with that`}},
+	{name: "what is not recorded", text: "recording: {dir: r}\nprivacy: {blur: [person]}\ncameras:\n- {name: a, url: 'rtsp://a', record: true}\n" +
+		"- {name: b, url: 'rtsp://b', record: true, privacy: {fill: [car]}}\n- {name: c, url: 'mjpeg+http://c', record: true}\n" +
+		"- {name: d, url: 'rtsp://d', record: true, privacy: {off: true}, ignore: [[[0, 0], [1, 0], [1, 1]]]}\n- {name: e, url: 'whip:', record: true, privacy: {off: true}, rotate: 90}\n" +
+		"- {name: f, url: 'rtsp://f', record: true, privacy: {off: true}}\n- {name: g, url: 'rtsp://g'}",
+		want: []string{
+			`f:4:38: cameras[0].record: true, and the recording would show what privacy hides; accepted: with privacy: {off: true}, or false`,
+			`f:5:38: cameras[1].record: true, and the recording would show what privacy hides; accepted: with privacy: {off: true}, or false`,
+			`f:6:44: cameras[2].record: true, and the url is of another kind than RTSP and whip:; accepted: a camera of these, whose H.264 or H.265 is recorded as it comes`,
+			`f:7:38: cameras[3].record: true, and the recording would show what ignore makes black; accepted: without ignore, or false`,
+			`f:8:35: cameras[4].record: true, and the recording is not turned by rotate; accepted: with rotate: 0, the picture turned in the camera's settings, or false`,
+		}},
 	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}, pictures: {max_mib: 6}}\n" + minimal,
 		want: []string{
 			`f:1:26: nats.events.max_age: "7d"; accepted: a duration of 1s or more, such as 90m or 168h`,
@@ -766,7 +784,7 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, deinterlace, fps, loop, annotation, zones, lines, rules, detect, privacy, ignore, record, requires
 }
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.

@@ -44,6 +44,9 @@ const (
 	minFleetTTL, maxFleetTTL       = time.Second, time.Minute
 	maxFleetCameras                = 1000
 	maxLabels                      = 64
+	maxRecordingDays               = 3650
+	minRecordingMiB                = 64 // some files, of which the oldest goes
+	maxRecordingMiB                = 1 << 24
 	maxReplicas                    = 5
 	maxWebhooks                    = 32
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
@@ -70,6 +73,8 @@ func (d *decoder) validate(c *Config) {
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
 	d.mqtt(&c.MQTT)
+	d.within("recording.days", c.Recording.Days, 1, maxRecordingDays)
+	d.within("recording.max_mib", c.Recording.MaxMiB, minRecordingMiB, maxRecordingMiB)
 	d.webhooks(c.Webhooks)
 	d.fleet(c)
 	d.model(&c.Model)
@@ -249,6 +254,9 @@ func (d *decoder) cameras(c *Config) {
 		d.detect(path+".detect", cam)
 		d.privacy(path+".privacy", cam.Privacy)
 		d.ignore(path+".ignore", cam)
+		if cam.Record {
+			d.record(path+".record", c, cam, u)
+		}
 		d.labels(path+".requires", cam.Requires)
 	}
 }
@@ -347,6 +355,23 @@ func (d *decoder) ignore(path string, cam Camera) {
 		for _, f := range zones.PolygonFaults(at, polygon) {
 			d.bad(f.Field, "%s", f.Detail)
 		}
+	}
+}
+
+// record checks a camera whose video is recorded, which shows all that the camera sees.
+func (d *decoder) record(path string, c *Config, cam Camera, u *cameraurl.URL) {
+	hides := c.PrivacyOf(cam)
+	switch {
+	case !c.Recording.On():
+		d.bad(path, "true, and there is no recording.dir; accepted: with that")
+	case u != nil && u.Kind != cameraurl.RTSP && u.Kind != cameraurl.WHIP:
+		d.bad(path, "true, and the url is of another kind than RTSP and whip:; accepted: a camera of these, whose H.264 or H.265 is recorded as it comes")
+	case len(hides.Blur)+len(hides.Fill) > 0:
+		d.bad(path, "true, and the recording would show what privacy hides; accepted: with privacy: {off: true}, or false")
+	case len(cam.Ignore) > 0:
+		d.bad(path, "true, and the recording would show what ignore makes black; accepted: without ignore, or false")
+	case cam.Rotate != 0:
+		d.bad(path, "true, and the recording is not turned by rotate; accepted: with rotate: 0, the picture turned in the camera's settings, or false")
 	}
 }
 

@@ -129,5 +129,6 @@ func (a *Ahead) observe() Observer {
 			tell(func(o *Observer) { a.decoder = told; told(o) })
 		},
 		Deinterlaced: func(now bool) { tell(func(o *Observer) { a.deinterlaced = now; o.Deinterlaced(now) }) },
+		Unit:         func(u Unit) { tell(func(o *Observer) { o.Unit(u) }) },
 	}
 }

@@ -127,6 +127,7 @@ type events struct {
 	decoders                          []codec.Device
 	fallbacks                         int
 	offsets                           []time.Duration
+	units                             []Unit
 }
 
 func (e *events) observer() Observer {
@@ -158,6 +159,7 @@ func (e *events) observer() Observer {
 			}
 		},
 		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
+		Unit:        func(u Unit) { e.mu.Lock(); e.units = append(e.units, u); e.mu.Unlock() },
 	}
 }
 

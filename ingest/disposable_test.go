@@ -162,9 +162,10 @@ func TestLeavingOut(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newReceiver(&track{id: codec.MJPEG})
-			left := 0
+			left, told := 0, 0
 			s := &Source{log: slog.New(slog.DiscardHandler), cfg: Config{Observer: Observer{
 				Decoder: func(codec.ID, codec.Device, error) {},
+				Unit:    func(Unit) { told++ },
 				Behind:  func() bool { return tc.behind },
 				Missed: func(why Miss, n int) {
 					if why != MissDisposable {
@@ -188,6 +189,9 @@ func TestLeavingOut(t *testing.T) {
 			}
 			if _, err := f.take(unit{data: numberedJPEG(t, 64, 48, 1), disposable: tc.disposable}); err != nil {
 				t.Fatal(err)
+			}
+			if told != 1 {
+				t.Errorf("%d units were told of, decoded or not", told)
 			}
 			want := 0
 			if tc.fewer {

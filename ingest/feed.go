@@ -159,6 +159,10 @@ const maxPending = 16
 
 // decode decodes one access unit and emits its pictures.
 func (f *feed) decode(u unit) {
+	u.captured, u.clock = f.captured(u)
+	f.src.cfg.Observer.Unit(Unit{
+		Codec: f.recv.track.id, Data: u.data, Key: u.key, Params: u.params, Fresh: u.fresh, Ticks: u.ticks, Captured: u.captured,
+	})
 	if u.disposable && f.behind() {
 		f.recv.missed.add(MissDisposable)
 		f.tell(nil)
@@ -279,7 +283,7 @@ func (f *feed) emit(pic *codec.Picture) {
 	// is shown before others that were sent first has not.
 	frame.PTS = s.time.next(ticksToDuration(u.ticks), f.current.received)
 	f.tellClocks()
-	frame.Captured, frame.Clock = f.captured(u)
+	frame.Captured, frame.Clock = u.captured, u.clock
 	if f.frames == 0 {
 		f.onFirst()
 	}

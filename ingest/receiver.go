@@ -21,6 +21,14 @@ type unit struct {
 	disposable bool
 	// lower: it lacks the highest spatial layer.
 	lower bool
+	// key: pictures are whole from it on. params are then the newest parameter sets.
+	key    bool
+	params [][]byte
+	// fresh: it does not follow on the unit before, or there is none.
+	fresh bool
+
+	captured time.Time // when its picture was taken, by clock; set by the feed
+	clock    Clock
 }
 
 // queueUnits bounds the access units waiting for the decoder: about a second of
@@ -160,7 +168,10 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		}
 		return
 	}
-	u := unit{ticks: r.unwrap(p.Timestamp), received: time.Now(), disposable: !e.ok && r.track.disposable(au, p)}
+	u := unit{ticks: r.unwrap(p.Timestamp), received: time.Now(), disposable: !e.ok && r.track.disposable(au, p), fresh: !r.running}
+	if e.ok && e.refresh == 0 {
+		u.key, u.params = true, slices.Clone(r.track.params)
+	}
 	var first [][]byte
 	if !r.running {
 		first = r.track.params

@@ -72,7 +72,18 @@ func TestRTSP(t *testing.T) {
 			}
 			e := &w.events
 			if e.ups != 1 || e.downs != 0 || e.reconnects != 0 || e.undecoded != 0 || len(e.offsets) == 0 {
-				t.Errorf("events: %+v", e)
+				t.Errorf("ups %d, downs %d, reconnects %d, undecoded %d, offsets %d", e.ups, e.downs, e.reconnects, e.undecoded, len(e.offsets))
+			}
+			for i, u := range e.units {
+				if u.Codec != max(tc.cfg.Codec, codec.H264) || u.Fresh != (i == 0) || i == 0 && !u.Key || u.Key != (len(u.Params) > 0) || len(u.Data) == 0 {
+					t.Fatalf("unit %d: %v, key %v, fresh %v, %d parameter sets, %d bytes", i, u.Codec, u.Key, u.Fresh, len(u.Params), len(u.Data))
+				}
+				if i < n && !u.Captured.Equal(frames[i].Captured) {
+					t.Errorf("unit %d was captured at %v, its frame at %v", i, u.Captured, frames[i].Captured)
+				}
+			}
+			if len(e.units) < n {
+				t.Errorf("%d units, want %d or more", len(e.units), n)
 			}
 		})
 	}

@@ -116,6 +116,20 @@ type Observer struct {
 	Decoder func(id codec.ID, on codec.Device, fallback error)
 	// Deinterlaced: pictures are deinterlaced from now on, or not any more.
 	Deinterlaced func(now bool)
+	// Unit: an access unit of a camera or publisher came, in the order in which it is decoded.
+	Unit func(u Unit)
+}
+
+// Unit is an access unit of a camera's or publisher's video as it came. None of it may be written to.
+type Unit struct {
+	Codec codec.ID
+	Data  []byte // as codec.Decoder takes it: of H.264 and H.265 NAL units with start codes
+	Key   bool   // pictures are whole from it on
+	// Params are of a Key the newest parameter sets of H.264 and H.265, without start codes.
+	Params   [][]byte
+	Fresh    bool      // it does not follow on the unit before: Ticks may begin anew
+	Ticks    int64     // when it is shown, by the sender's clock of 90 kHz
+	Captured time.Time // Frame.Captured of its picture
 }
 
 // complete returns o with functions that do nothing in the place of those that are nil.
@@ -149,6 +163,9 @@ func (o Observer) complete() Observer {
 	}
 	if o.Deinterlaced == nil {
 		o.Deinterlaced = func(bool) {}
+	}
+	if o.Unit == nil {
+		o.Unit = func(Unit) {}
 	}
 	return o
 }

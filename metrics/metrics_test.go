@@ -25,6 +25,7 @@ import (
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/recording"
 	"github.com/segd/segd/outputs/restream"
 	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
@@ -99,6 +100,9 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	})
 	m.Webhooks(func() []webhook.Stats {
 		return []webhook.Stats{{Name: "door", Waiting: 1, Delivered: 20, Failed: 3, Expired: 4}, {Name: "yard", Overflowed: 5, Refused: 6}}
+	})
+	m.Recordings(func() []recording.Stats {
+		return []recording.Stats{{Camera: "gate", Bytes: 7, Written: 8, Lost: map[string]uint64{"disk": 9}, State: recording.State{Is: recording.Running}}}
 	})
 	m.Streams(func() restream.Stats {
 		return restream.Stats{Viewers: map[string]int{"rtsp": 2, "whep": 1}, Encoded: 30, Dropped: 4, Refused: 5}
@@ -220,6 +224,20 @@ segd_ingest_reconnects_total{camera="demo"} 0
 # HELP segd_bus_publish_failures_total Messages that could not be handed to NATS.
 # TYPE segd_bus_publish_failures_total counter
 segd_bus_publish_failures_total{camera="demo"} 0
+# HELP segd_recording_bytes Bytes of the camera's recordings.
+# TYPE segd_recording_bytes gauge
+segd_recording_bytes{camera="gate"} 7
+# HELP segd_recording_lost_total Frames of video that were not recorded, by reason: disk (it refused), behind (too much waited for it) and video (nothing that can be recorded).
+# TYPE segd_recording_lost_total counter
+segd_recording_lost_total{camera="gate",reason="behind"} 0
+segd_recording_lost_total{camera="gate",reason="disk"} 9
+segd_recording_lost_total{camera="gate",reason="video"} 0
+# HELP segd_recording_running 1 while the camera's video is written, else 0.
+# TYPE segd_recording_running gauge
+segd_recording_running{camera="gate"} 1
+# HELP segd_recording_written_bytes_total Bytes of video and masks that were recorded.
+# TYPE segd_recording_written_bytes_total counter
+segd_recording_written_bytes_total{camera="gate"} 8
 # HELP segd_solver_guaranteed_iterations_total ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.
 # TYPE segd_solver_guaranteed_iterations_total counter
 segd_solver_guaranteed_iterations_total{camera="demo"} 0

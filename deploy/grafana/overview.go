@@ -77,6 +77,14 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(half, "Events not taken", "Posts that the webhook's server did not take, most of which are made again, and events that it never got, by reason.", unitPerSecond,
 			query{`rate(segd_webhook_failures_total[$__rate_interval])`, "posts, {{webhook}}"},
 			query{`sum by (webhook, reason) (rate(segd_webhook_lost_total[$__rate_interval]))`, "lost, {{webhook}} {{reason}}"})).
+		WithRow(row("Recordings")).
+		WithPanel(lines(third, "Kept", "Bytes of each camera's recordings; recording.max_mib at most, all together.", unitBytes,
+			query{`segd_recording_bytes{camera=~"$camera"}`, "{{camera}}"})).
+		WithPanel(lines(third, "Written", "Video and masks that are recorded a second, and whether the camera is recorded now.", unitBytes,
+			query{`rate(segd_recording_written_bytes_total{camera=~"$camera"}[$__rate_interval])`, "{{camera}}"},
+			query{`segd_recording_running{camera=~"$camera"}`, "{{camera}} runs"})).
+		WithPanel(lines(third, "Not recorded", "Frames of video that were not recorded, by reason.", unitPerSecond,
+			query{`sum by (camera, reason) (rate(segd_recording_lost_total{camera=~"$camera"}[$__rate_interval]))`, "{{camera}} {{reason}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).

@@ -39,6 +39,7 @@ var openers = map[string]string{
 	"cmd/segd/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
 	"cmd/segd/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
 	"cmd/segd-tools/dataset/export.go:Export": "folders, named on the command line by who waits for it; what is no regular file in them is left out",
+	"outputs/recording/store.go:Open":         "a folder to write to, of which only regular files are opened, and no link leads out",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",
 	"internal/resident/resident.go:MB":        "the kernel's",

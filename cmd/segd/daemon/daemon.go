@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/recording"
 	"github.com/segd/segd/outputs/restream"
 	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
@@ -39,29 +40,30 @@ type daemon struct {
 	annotations map[string]*annotation.Annotation // by camera; of cfg
 	fits        bool                              // they are of the frames that come, which the URL does not tell
 
-	meters   *metrics.Metrics
-	registry *prometheus.Registry
-	whip     *publishers
-	streams  *restream.Streams
-	rtsp     *restream.RTSP // nil: there is none
-	web      *web.Server
-	bus      *bus.Bus
-	mqtt     *mqtt.Publisher // nil: there is no broker
-	webhooks *webhook.Sender // to whatever webhooks there are
-	kept     checkpoints     // nil: nothing is kept over a restart
-	drained  bool            // serve has closed the bus, and told how that went
-	model    features.Model
-	models   []io.Closer         // the network's
-	detector configured.Detector // for all cameras that detect; nil: the network's heads do
-	computed config.Model        // what computes network and detector
-	heads    bool                // the network has some
-	cores    *cores.Cores
-	cameras  *cameras.Manager[*pipeline.Camera]
-	set      *set.Set[*pipeline.Camera]
-	box      *box          // nil: there is no fleet
-	limit    time.Duration // of systemd's watchdog; 0: none
-	watch    *watchdog
-	reloader *reloader // nil: there is no file to read again
+	meters     *metrics.Metrics
+	registry   *prometheus.Registry
+	whip       *publishers
+	streams    *restream.Streams
+	rtsp       *restream.RTSP // nil: there is none
+	web        *web.Server
+	bus        *bus.Bus
+	mqtt       *mqtt.Publisher  // nil: there is no broker
+	webhooks   *webhook.Sender  // to whatever webhooks there are
+	recordings *recording.Store // nil: nothing is recorded
+	kept       checkpoints      // nil: nothing is kept over a restart
+	drained    bool             // serve has closed the bus, and told how that went
+	model      features.Model
+	models     []io.Closer         // the network's
+	detector   configured.Detector // for all cameras that detect; nil: the network's heads do
+	computed   config.Model        // what computes network and detector
+	heads      bool                // the network has some
+	cores      *cores.Cores
+	cameras    *cameras.Manager[*pipeline.Camera]
+	set        *set.Set[*pipeline.Camera]
+	box        *box          // nil: there is no fleet
+	limit      time.Duration // of systemd's watchdog; 0: none
+	watch      *watchdog
+	reloader   *reloader // nil: there is no file to read again
 }
 
 // checkpoints keep what cameras know over a restart.
@@ -139,6 +141,9 @@ func openDaemon(ctx context.Context, v Version, cfg *config.Config, log *slog.Lo
 	if err := d.openStreams(); err != nil {
 		return nil, err
 	}
+	if err := d.openRecordings(); err != nil {
+		return nil, err
+	}
 	if _, err := d.whip.open(cfg); err != nil {
 		return nil, err
 	}
@@ -186,6 +191,9 @@ func (d *daemon) close() error {
 	}
 	if d.bus != nil && !d.drained {
 		faults = append(faults, d.bus.Close())
+	}
+	if d.recordings != nil {
+		d.recordings.Close()
 	}
 	if d.web != nil {
 		d.web.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/segd/segd/cmd/segd/configured"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/recording"
 	"github.com/segd/segd/outputs/webhook"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/pipeline/set"
@@ -53,12 +54,16 @@ func (d *daemon) openMQTT() (err error) {
 type publisher struct {
 	pipeline.Publisher // the bus
 	webhooks           *webhook.Sender
-	mqtt               *mqtt.Publisher // may be nil
+	mqtt               *mqtt.Publisher   // may be nil
+	recorder           *recording.Camera // likewise
 }
 
 func (p publisher) PublishMask(m *segdv1.MaskFrame) error {
 	if p.mqtt != nil {
 		p.mqtt.Mask(m)
+	}
+	if p.recorder != nil {
+		p.recorder.Masks(m)
 	}
 	return p.Publisher.PublishMask(m)
 }

@@ -54,7 +54,7 @@ func TestPublisher(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newDaemon(Version{}, &config.Config{}, slog.New(slog.DiscardHandler))
-	for _, to := range []publisher{{failing{}, d.webhooks, broker}, {failing{}, d.webhooks, nil}} {
+	for _, to := range []publisher{{failing{}, d.webhooks, broker, nil}, {failing{}, d.webhooks, nil, nil}} {
 		for _, err := range []error{to.PublishMask(&segdv1.MaskFrame{}), to.PublishStatus(&segdv1.Status{}), to.PublishEvent(&segdv1.Event{})} {
 			if !errors.Is(err, errAway) {
 				t.Errorf("got %v, want the bus's error", err)

@@ -152,10 +152,12 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 func (d *daemon) camera(b cameras.Build) pipeline.Config {
 	cam := b.Camera
 	m := d.meters.Camera(cam.Name)
+	recorder := d.recorder(cam)
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
 			o.Held, o.Packets, o.Decoder = m.Held, m.Packets, m.Decoder
+			o = recorded(o, recorder)
 			if d.box != nil {
 				if source := d.box.ahead.take(cam); source != nil {
 					source.Attach(o)
@@ -177,7 +179,7 @@ func (d *daemon) camera(b cameras.Build) pipeline.Config {
 		NewStepper: func() (pipeline.Stepper, error) {
 			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
-		Publisher:  publisher{d.bus, d.webhooks, d.mqtt},
+		Publisher:  publisher{d.bus, d.webhooks, d.mqtt, recorder},
 		Viewer:     shown{d.web, d.streams, d.bus, hidesSum(cam, b.Settings.PrivacyOf(cam))},
 		Meter:      m,
 		Cores:      d.cores,

@@ -36,7 +36,7 @@ func (d *daemon) settings() json.RawMessage { return d.cameras.Settings().Public
 // them. tick, if not nil, is called once a second.
 //
 // The order of ending is written here and nowhere else: a box of a fleet gives its cameras to others, the sources stop, the
-// frames in hand are finished, publishers and viewers of streams are sent away, the bus is drained, and
+// frames in hand are finished, publishers and viewers of streams are sent away, recordings are completed, the bus is drained, and
 // MQTT, webhooks and HTTP go last, so that the page and the metrics tell of all of it.
 func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
 	if d.rtsp != nil {
@@ -94,6 +94,9 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	if d.box != nil {
 		d.box.link.Close()
 		d.box.ahead.close()
+	}
+	if d.recordings != nil {
+		d.recordings.Close()
 	}
 	err = errors.Join(err, d.bus.Close())
 	d.drained = true

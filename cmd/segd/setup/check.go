@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/outputs/mqtt"
+	"github.com/segd/segd/outputs/recording"
 	"github.com/segd/segd/outputs/webhook"
 )
 
@@ -78,6 +80,9 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 		list = append(list, trial{"nats", func() (string, error) { return checkNATS(ctx, cfg) }})
 	case cfg.NATS.StoreDir != "":
 		list = append(list, trial{"nats.store_dir", func() (string, error) { return checkFolder(cfg.NATS.StoreDir) }})
+	}
+	if cfg.Recording.On() {
+		list = append(list, trial{"recording.dir", func() (string, error) { return checkRecording(cfg.Recording) }})
 	}
 	if cfg.MQTT.On() {
 		list = append(list, trial{"mqtt", func() (string, error) { return "", mqtt.Try(ctx, configured.MQTT(cfg, nil)) }})
@@ -169,6 +174,24 @@ func checkFolder(dir string) (string, error) {
 	return ": " + dir, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// checkRecording tells whether files can be made, and whether there is room for as many as are to be kept.
+func checkRecording(r config.Recording) (string, error) {
+	detail, err := checkFolder(r.Dir)
+	if err != nil {
+		return "", err
+	}
+	const mib = 1 << 20
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(r.Dir, &disk); err != nil {
+		return "", err
+	}
+	free := int64(disk.Bavail) * disk.Bsize / mib //nolint:gosec // of a disk
+	if free < int64(r.MaxMiB) {
+		detail += fmt.Sprintf(", but %d MiB of its disk are free and recording.max_mib is %d: what is recorded already counts as part of these", free, r.MaxMiB)
+	}
+	return detail, nil
+}
+
 func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 	path := cmp.Or(cfg.Path, dnn.EmbeddedName)
 	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
@@ -207,5 +230,12 @@ func checkCamera(ctx context.Context, base string, cam config.Camera) (string, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return detail, ingest.First(ctx, cameras.Source(cam, nil), func(*ingest.Frame, codec.ID) {})
+	var of codec.ID
+	err := ingest.First(ctx, cameras.Source(cam, nil), func(_ *ingest.Frame, id codec.ID) { of = id })
+	if err == nil && cam.Record {
+		if fault := recording.Recorded(of); fault != nil {
+			err = cli.Usage(fmt.Errorf("record: true, and %w, or set record: false", fault))
+		}
+	}
+	return detail, err
 }
