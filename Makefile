@@ -29,16 +29,18 @@ COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
 # that belongs to another user, and in an image, where there is no .git.
 VERSION ?= $(shell scripts/version)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
-BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+# OpenCV is linked where it is there, and as OPENCV=PREFIX where that is given.
+TAGS     = $(shell OPENCV="$(OPENCV)" scripts/tags)
+BUILD    = build -buildvcs=false -tags "$(TAGS)" -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-# Packages whose tests also run under the race detector. What links OpenCV is
-# left out: the detector does not see into C++, and building it twice is slow.
+# Packages whose tests also run under the race detector. What computes the network is
+# left out: the detector does not see into C and C++, and the tests are slow.
 RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/onvif ./internal/perceptron ./mask/... ./metrics/... ./objects/privacy/... ./objects/zones ./outputs/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
 E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
-	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
+	$(GO) -C e2e test -buildvcs=false -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test image image-test release deploy-test clean
@@ -71,15 +73,15 @@ generate: ## write generated code again
 
 lint: ## golangci-lint, the pinned version
 	GOBIN=$(CURDIR)/bin $(GO) install $(GOLANGCI)
-	bin/golangci-lint run ./...
+	bin/golangci-lint run --build-tags "$(TAGS)" ./...
 	cd deploy/grafana && $(CURDIR)/bin/golangci-lint run ./...
-	cd e2e && $(CURDIR)/bin/golangci-lint run --build-tags e2e ./...
-	cd lab && $(CURDIR)/bin/golangci-lint run ./...
+	cd e2e && $(CURDIR)/bin/golangci-lint run --build-tags "e2e $(TAGS)" ./...
+	cd lab && $(CURDIR)/bin/golangci-lint run --build-tags "$(TAGS)" ./...
 
 # VULNCHECK="-db file:///FOLDER" asks a copy of the database.
 vulncheck: setup ## known vulnerabilities that segd reaches; each is explained in docs/security.md
 	GOBIN=$(CURDIR)/bin $(GO) install $(GOVULNCHECK)
-	@scripts/vulncheck $(VULNCHECK)
+	@scripts/vulncheck -tags "$(TAGS)" $(VULNCHECK)
 
 fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
 	@scripts/fuzz
@@ -239,8 +241,8 @@ pictures: ## take docs/images/page.png and record docs/images/demo.webp of the r
 	@bin/screenshot -fps 8 -dropped 10 -record 12s -rate 4 -out docs/images/demo.webp -sequence 100 -objects 4 -settle 0s -width 1040 -height 620
 
 bench: setup ## every benchmark
-	$(GO) test -run '^$$' -bench . -benchmem ./...
-	$(GO) -C lab test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -tags "$(TAGS)" -run '^$$' -bench . -benchmem ./...
+	$(GO) -C lab test -tags "$(TAGS)" -run '^$$' -bench . -benchmem ./...
 
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
@@ -252,12 +254,12 @@ peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut an
 	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear lab/cmd/peers/theirs/liblinear.cpp -llinear
 	@$(CXX) -std=c++17 -O3 -Wall -I/usr/include/opencv4 -o bin/peer-masks lab/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
 	@$(CXX) -std=c++17 -O3 -Wall -I/usr/include/opencv4 -o bin/peer-superpixels lab/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
-	@$(GO) -C lab build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
+	@$(GO) -C lab build -buildvcs=false -tags "$(TAGS)" -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 
 # GPUTEST="-only memory -json card.json" is passed on. Its exit status is 2 where there is no card.
 gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; e2e/cmd/gputest/README.md
-	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/gputest ./cmd/gputest
+	@$(GO) -C e2e build -buildvcs=false -tags "$(TAGS)" -o $(CURDIR)/bin/gputest ./cmd/gputest
 	@bin/gputest $(GPUTEST)
 
 # Python's modules go to bin/train. TRAIN="--name segd-m128 --seed 2" is passed on; train/README.md.

@@ -347,7 +347,7 @@ type Model struct {
 	// EngineCache is the folder for TensorRT's engines, each made once in minutes. Default segd in the user's cache
 	// folder.
 	EngineCache string `yaml:"engine_cache"`
-	// Engine computes the network: opencv, onnxruntime, or auto for ONNX Runtime if it is there and takes the network.
+	// Engine computes the network: opencv (where it is built in), onnxruntime, or auto for ONNX Runtime if it is there and takes the network.
 	// Default "auto".
 	Engine string `yaml:"engine"`
 	// EngineLibrary is ONNX Runtime's shared library. Default libonnxruntime.so beside segd, in ../lib/segd,

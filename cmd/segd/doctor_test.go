@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
+	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/freeport"
 )
 
@@ -53,7 +54,7 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	path := clitest.File(t, "segd.yaml", daemontest.Quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
-	if err != nil || !r.OK || r.OpenCV.Version == "" {
+	if err != nil || !r.OK || (r.OpenCV.Version != "") != dnn.WithOpenCV {
 		t.Errorf("%v %+v", err, r)
 	}
 	for _, what := range []string{"processor", "OpenCV", "model", "decoders", "encoder", "http.addr", "nats.addr", "whip.addr", "NATS"} {

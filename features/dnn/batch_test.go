@@ -19,7 +19,7 @@ import (
 // a run of their own.
 func TestBatch(t *testing.T) {
 	needONNXRuntime(t)
-	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: engine, Device: DeviceCPU}})
 			m := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: engine, Device: DeviceCPU, Batch: 3, BatchWait: maxBatchWait}})
@@ -71,7 +71,7 @@ func TestUnbatched(t *testing.T) {
 		nodes:   []message{conv, node("Reshape", "shape", []string{"picked", "sides"}, []string{"map"})},
 		weights: []message{weight, int64s("sides", 1, 3, 64, 64)},
 	}
-	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
+	for _, engine := range engines() {
 		opt := raw
 		opt.Engine, opt.Batch = engine, 4
 		m := mustOpen(t, file.write(t), opt)

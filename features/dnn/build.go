@@ -1,17 +1,10 @@
 package dnn
 
-// #include <stdlib.h>
-// #include "net.h"
-import "C"
+import "strings"
 
-import (
-	"strings"
-	"unsafe"
-)
-
-// Build is what is known of the OpenCV that this process runs with.
+// Build is what is known of the OpenCV that this process runs with; nothing if it was built without (build tag opencv).
 type Build struct {
-	// Version is such as "4.6.0".
+	// Version is such as "4.6.0"; "": there is none.
 	Version string `json:"version"`
 	// CPU is the least instruction set it needs, Dispatched those it uses where the
 	// machine has them.
@@ -26,19 +19,6 @@ type Build struct {
 	// missing or too old for it.
 	CUDADevices int `json:"cuda_devices"`
 }
-
-// OpenCV asks the library how it was built and what it finds.
-func OpenCV() Build {
-	text := C.segd_build_information()
-	defer C.free(unsafe.Pointer(text))
-	b := parseBuild(C.GoString(text))
-	b.Version = openCVVersion()
-	b.CUDADevices = cudaDevices()
-	return b
-}
-
-// cudaDevices counts those that OpenCV can use, as Build.CUDADevices does.
-func cudaDevices() int { return int(C.segd_cuda_devices()) }
 
 // parseBuild reads cv::getBuildInformation's "  Key:   value" lines.
 func parseBuild(text string) Build {

@@ -35,6 +35,7 @@ func TestParseBuild(t *testing.T) {
 
 // The OpenCV that is here tells of itself.
 func TestOpenCV(t *testing.T) {
+	needOpenCV(t)
 	b := OpenCV()
 	if !strings.HasPrefix(b.Version, "4.") || b.CPU == "" || b.Parallel == "" {
 		t.Errorf("%+v", b)

@@ -87,10 +87,13 @@ var (
 )
 
 func (r *runner) chooseOpenCVCard() error {
+	e, err := newOpenCV(r.src, DeviceCUDA, r.opt.FP16, r.taps)
+	if err != nil {
+		return err
+	}
 	if cudaDevices() <= 0 {
 		return errNoCUDADevice
 	}
-	e := &openCV{src: r.src, device: DeviceCUDA, fp16: r.opt.FP16, taps: r.taps}
 	return r.useCard(e, EngineInfo{Name: EngineOpenCV, Version: openCVVersion(), Device: DeviceCUDA})
 }
 

@@ -16,6 +16,14 @@ func TestDevice(t *testing.T) {
 	if cudaDevices() > 0 {
 		t.Skip("there is a card")
 	}
+	noCUDA := "OpenCV sees no CUDA device"
+	byOpenCV := []string{"device cuda: " + noCUDA, "; ONNX Runtime is not to compute it"}
+	tensorRTByOpenCV := []string{"device tensorrt by engine opencv; want engine auto or onnxruntime"}
+	if !WithOpenCV {
+		noCUDA = errWithoutOpenCV.Error()
+		byOpenCV = []string{"engine opencv: " + noCUDA + "; want auto or onnxruntime"}
+		tensorRTByOpenCV = byOpenCV
+	}
 	for _, tt := range []struct {
 		c    Computing
 		want []string // in the error; nil: the processor computes
@@ -23,11 +31,11 @@ func TestDevice(t *testing.T) {
 		{Computing{}, nil},
 		{Computing{Device: DeviceCPU}, nil},
 		{Computing{Device: DeviceAuto}, nil},
-		{Computing{Device: DeviceCUDA}, []string{"device cuda: OpenCV sees no CUDA device", "; this ONNX Runtime computes on the processor only: no libonnxruntime_providers_cuda.so beside"}},
-		{Computing{Device: DeviceCUDA, Engine: EngineOpenCV}, []string{"device cuda: OpenCV sees no CUDA device", "; ONNX Runtime is not to compute it"}},
+		{Computing{Device: DeviceCUDA}, []string{"device cuda: " + noCUDA, "; this ONNX Runtime computes on the processor only: no libonnxruntime_providers_cuda.so beside"}},
+		{Computing{Device: DeviceCUDA, Engine: EngineOpenCV}, byOpenCV},
 		{Computing{Device: DeviceCUDA, Engine: EngineONNXRuntime}, []string{"device cuda: OpenCV is not to compute it; this ONNX Runtime"}},
 		{Computing{Device: DeviceTensorRT}, []string{"device tensorrt: OpenCV is not to compute it; ", "no libonnxruntime_providers_tensorrt.so beside"}},
-		{Computing{Device: DeviceTensorRT, Engine: EngineOpenCV}, []string{"device tensorrt by engine opencv; want engine auto or onnxruntime"}},
+		{Computing{Device: DeviceTensorRT, Engine: EngineOpenCV}, tensorRTByOpenCV},
 		{Computing{Device: "gpu"}, []string{`device "gpu"; want auto, cpu, cuda or tensorrt`}},
 	} {
 		if strings.Contains(strings.Join(tt.want, ""), "ONNX Runtime computes") {
@@ -68,7 +76,7 @@ func TestONNXRuntimeWords(t *testing.T) {
 
 // A card is used if it makes the same as the processor, whose engine plays it here.
 func TestUseCard(t *testing.T) {
-	m := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV, Device: DeviceCPU}})
+	m := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: engines()[0], Device: DeviceCPU}})
 	for _, e := range []engine{made{tap: []float32{1}}, made{err: errors.New("no kernel image is available")}} {
 		if err := m.useCard(e, EngineInfo{Name: "card", Device: DeviceCUDA}); err == nil || m.card != nil {
 			t.Errorf("%v: no error, or it is used", e)
@@ -77,8 +85,15 @@ func TestUseCard(t *testing.T) {
 	if got := m.engines[len(m.engines)-1].Error; !strings.Contains(got, "no kernel image") {
 		t.Errorf("error %q", got)
 	}
-	e := &openCV{src: m.src, device: DeviceCPU, taps: m.taps}
-	if err := m.useCard(e, EngineInfo{Name: EngineOpenCV, Device: DeviceCUDA}); err != nil {
+	m.opt.Batch = DefaultBatch
+	e, err := newOpenCV(m.src, DeviceCPU, false, m.taps)
+	if !WithOpenCV {
+		e, err = m.openONNXRuntime(DeviceCPU)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.useCard(e, EngineInfo{Name: engines()[0], Device: DeviceCUDA}); err != nil {
 		t.Fatal(err)
 	}
 	if m.NeedsCore() || m.card.most != DefaultBatch {
@@ -92,7 +107,7 @@ func TestUseCard(t *testing.T) {
 	if s := m.Status(); s.Device != DeviceCUDA || s.Work[DeviceCUDA] != (Work{1, 1}) || s.Work[DeviceCPU] != (Work{}) || s.Failed {
 		t.Errorf("%+v", s)
 	}
-	alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV, Device: DeviceCPU}})
+	alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: engines()[0], Device: DeviceCPU}})
 	want, err := alone.Features(features.Sight{}, bgr, 100, 70, features.View{})
 	if err != nil || !(distance(got.Maps[0].Data, want.Maps[0].Data) < 1e-5) {
 		t.Errorf("%v, or another map", err)

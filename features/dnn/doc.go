@@ -1,5 +1,5 @@
-// Package dnn computes feature maps and finds things, with OpenCV's DNN module or with ONNX
-// Runtime. It is the only package of segd that links OpenCV.
+// Package dnn computes feature maps and finds things, with ONNX Runtime or with OpenCV's DNN module. It is the only
+// package of segd that links OpenCV, and does so with the build tag opencv alone.
 //
 // [Embedded] opens the model in the binary (segd-p64, described in
 // models/segd-p64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, or a part of one, out
@@ -10,8 +10,8 @@
 // [OpenDetector] opens an ONNX file with the outputs of a NanoDet, a YOLOX or a
 // YOLOv8. In goes a BGR24 image, out come [features.Detection]s in its pixels: see [Detector].
 //
-// OpenCV is always there and says what a model's layers are called and which of them are
-// taps. ONNX Runtime is a shared library that is loaded where it is found
+// OpenCV, where it is built in, says what a model's layers are; else ONNX Runtime does, and calls them the same.
+// Caffe models are OpenCV's alone. ONNX Runtime is a shared library that is loaded where it is found
 // ([LibraryFolders]); it is given the part of an ONNX model that makes the taps. Both make the
 // same to about 1e-6, and ONNX Runtime in a third of the time. Computing.Engine chooses, and by
 // default the faster one is taken, once it made the same of a frame; Info.Engines tells what

@@ -64,15 +64,17 @@ type EngineInfo struct {
 
 // chooseProcessor settles what computes a model on the processor, its taps and nominal size known.
 func (r *runner) chooseProcessor() error {
-	cv := &openCV{src: r.src, device: DeviceCPU, taps: r.taps}
-	r.engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion(), Device: DeviceCPU}}
-	r.cpu = r.newBackend(cv, EngineOpenCV, DeviceCPU)
+	r.engines = nil
+	if cv, err := newOpenCV(r.src, DeviceCPU, false, r.taps); err == nil {
+		r.engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion(), Device: DeviceCPU}}
+		r.cpu = r.newBackend(cv, EngineOpenCV, DeviceCPU)
+	}
 	if r.opt.Engine == EngineOpenCV {
 		r.tryBatch(r.cpu, &r.engines[0])
 		return nil
 	}
 	ort, err := r.openONNXRuntime(DeviceCPU)
-	if err != nil && r.opt.Engine == EngineONNXRuntime {
+	if err != nil && (r.opt.Engine == EngineONNXRuntime || r.cpu == nil) {
 		return err
 	}
 	about := EngineInfo{Name: EngineONNXRuntime, Device: DeviceCPU}
@@ -91,6 +93,9 @@ func (r *runner) chooseProcessor() error {
 		about.Error = err.Error()
 	}
 	r.engines = append(r.engines, about)
+	if r.cpu == nil {
+		return err
+	}
 	for i := range r.engines {
 		if r.engines[i].Name == r.cpu.name {
 			r.tryBatch(r.cpu, &r.engines[i])
@@ -221,6 +226,14 @@ func batchTrial(e engine, size image.Point, taps int, tolerance float64) (err er
 	}
 	return nil
 }
+
+// What a tap may turn out not to be.
+var (
+	errNoMap = errors.New("it is not a stack of float32 planes")
+	errShape = errors.New("it is neither images×channels×height×width nor images×rows×columns of float32")
+)
+
+var errWithoutOpenCV = errors.New("this segd is built without OpenCV (go build -tags opencv builds one with it)")
 
 // ErrRefused says that an engine did not take a model, or not this input.
 var ErrRefused = errors.New("the engine refuses it")

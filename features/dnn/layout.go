@@ -429,3 +429,19 @@ const (
 	overlap      = 0.5
 	otherOverlap = 0.8
 )
+
+// channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the
+// first-level cache.
+func channelsLast(dst, src []float32, channels, cells int) {
+	const strip = 64
+	for from := 0; from < cells; from += strip {
+		to := min(from+strip, cells)
+		for c := range channels {
+			at := from*channels + c
+			for _, v := range src[c*cells+from : c*cells+to] {
+				dst[at] = v
+				at += channels
+			}
+		}
+	}
+}

@@ -98,6 +98,9 @@ func readSource(path string, opt Options) (*source, error) {
 		return nil, err
 	}
 	if strings.EqualFold(filepath.Ext(path), ".caffemodel") {
+		if !WithOpenCV {
+			return nil, fmt.Errorf("features/dnn: model %s: %w, which reads Caffe models; want .onnx", path, errWithoutOpenCV)
+		}
 		src := &source{path: path, data: data, format: formatCaffe}
 		prototxt := opt.Prototxt
 		if prototxt == "" {
@@ -174,12 +177,11 @@ func open(src *source, opt Options) (*Model, error) {
 }
 
 // describe settles m.info's device, layers and taps at the nominal input size, 16:9, and
-// what computes them. The layers are as OpenCV sees them, whatever the engine.
+// what computes them. The layers are as OpenCV sees them where it is built in, whatever the engine.
 func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
 	m.nominal = image.Pt(m.info.NominalWidth, m.info.NominalHeight)
-	cv := &openCV{src: m.src, device: DeviceCPU}
-	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
+	if m.info.Layers, err = m.layers(m.nominal); err != nil {
 		return err
 	}
 	if m.src.graph != nil && m.src.graph.metadata[maskHeadKey] != "" {

@@ -57,6 +57,7 @@ func ramp(w, h int) []byte {
 
 // Models may be opened while OpenCV computes: to set its threads then would end the process.
 func TestOpenWhileComputing(t *testing.T) {
+	needOpenCV(t)
 	if testing.Short() {
 		t.Skip("takes 8 s: models opened again and again")
 	}
@@ -505,7 +506,7 @@ func TestFeaturesAllocs(t *testing.T) {
 
 // Windows whose sizes take turns stay laid out, with a whole picture between them.
 func TestFeaturesAllocsOfWindows(t *testing.T) {
-	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
+	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			if engine == EngineONNXRuntime {
 				needONNXRuntime(t)
@@ -545,6 +546,8 @@ func TestFeaturesOfManySizes(t *testing.T) {
 		t.Run(tt.engine, func(t *testing.T) {
 			if tt.engine == EngineONNXRuntime {
 				needONNXRuntime(t)
+			} else {
+				needOpenCV(t)
 			}
 			opt := Options{ShortSide: tt.side, Computing: Computing{Engine: tt.engine}}
 			m := mustOpen(t, EmbeddedName, opt)
@@ -659,12 +662,12 @@ func BenchmarkEmbeddedSizes(b *testing.B) {
 
 // meeting is an engine whose runs wait until two of them are under way.
 type meeting struct {
-	*openCV
+	engine
 	met chan struct{}
 }
 
 func (m *meeting) layOut(size image.Point, images int) (network, error) {
-	n, err := m.openCV.layOut(size, images)
+	n, err := m.engine.layOut(size, images)
 	return &meetingNetwork{n, m.met}, err
 }
 
@@ -685,9 +688,9 @@ func (n *meetingNetwork) run(images int) error {
 
 // Two cameras' frames are computed side by side, each as if it were alone.
 func TestFeaturesSideBySide(t *testing.T) {
-	opt := Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV}}
+	opt := Options{ShortSide: 64, Computing: Computing{Engine: engines()[0]}}
 	m, alone := mustOpen(t, EmbeddedName, opt), mustOpen(t, EmbeddedName, opt)
-	m.cpu.engine = &meeting{m.cpu.engine.(*openCV), make(chan struct{})}
+	m.cpu.engine = &meeting{m.cpu.engine, make(chan struct{})}
 	var running sync.WaitGroup
 	for k := range 2 {
 		running.Go(func() {

@@ -1,3 +1,5 @@
+//go:build opencv
+
 #include "net.h"
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/core/version.hpp>
 #include <opencv2/dnn.hpp>
-#include <opencv2/imgproc.hpp>
 
 struct segd_net {
     cv::dnn::Net net;
@@ -73,14 +74,6 @@ char *segd_net_use_cuda(segd_net *net, int fp16) {
     return guard([&] {
         net->net.setPreferableBackend(cv::dnn::DNN_BACKEND_CUDA);
         net->net.setPreferableTarget(fp16 ? cv::dnn::DNN_TARGET_CUDA_FP16 : cv::dnn::DNN_TARGET_CUDA);
-    });
-}
-
-char *segd_resize(const uint8_t *from, int stride, int width, int height, uint8_t *to, int to_width, int to_height, int areas) {
-    return guard([&] {
-        const cv::Mat src(height, width, CV_8UC3, const_cast<uint8_t *>(from), stride);
-        cv::Mat dst(to_height, to_width, CV_8UC3, to);
-        cv::resize(src, dst, dst.size(), 0, 0, areas ? cv::INTER_AREA : cv::INTER_LINEAR);
     });
 }
 

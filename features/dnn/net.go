@@ -1,18 +1,18 @@
+//go:build opencv
+
 package dnn
 
-// // Three modules by name: pkg-config's opencv4 and Debian's libopencv-dev have all of them, which link GDAL, Qt
+// // Two modules by name: pkg-config's opencv4 and Debian's libopencv-dev have all of them, which link GDAL, Qt
 // // and some two hundred other libraries.
 // #cgo CXXFLAGS: -std=c++11 -I/usr/include/opencv4
-// #cgo LDFLAGS: -lopencv_dnn -lopencv_imgproc -lopencv_core
+// #cgo LDFLAGS: -lopencv_dnn -lopencv_core
 // #include <stdlib.h>
 // #include "net.h"
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"image"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,15 +27,21 @@ func setThreads(n int) { threads.Do(func() { C.segd_set_threads(C.int(n)) }) }
 
 func openCVVersion() string { return C.GoString(C.segd_opencv_version()) }
 
+// OpenCV asks the library how it was built and what it finds.
+func OpenCV() Build {
+	text := C.segd_build_information()
+	defer C.free(unsafe.Pointer(text))
+	b := parseBuild(C.GoString(text))
+	b.Version = openCVVersion()
+	b.CUDADevices = cudaDevices()
+	return b
+}
+
+// cudaDevices counts those that OpenCV can use, as Build.CUDADevices does.
+func cudaDevices() int { return int(C.segd_cuda_devices()) }
+
 // chars is where C reads b, during a call.
 func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
-
-// resize scales a part of a BGR24 image, of stride bytes a row, to size, into dst, which has as many bytes.
-func resize(dst, bgr []byte, stride int, from, size image.Point) error {
-	areas := size.X <= from.X && size.Y <= from.Y
-	return failure(C.segd_resize((*C.uint8_t)(unsafe.SliceData(bgr)), C.int(stride), C.int(from.X), C.int(from.Y),
-		(*C.uint8_t)(unsafe.SliceData(dst)), C.int(size.X), C.int(size.Y), boolean(areas)))
-}
 
 func boolean(b bool) C.int {
 	if b {
@@ -51,17 +57,6 @@ func failure(message *C.char) error {
 	}
 	defer C.free(unsafe.Pointer(message))
 	return refuse("OpenCV", openCVWords(C.GoString(message)))
-}
-
-// openCVWords shortens OpenCV's "OpenCV(4.6.0) ./modules/dnn/src/x.cpp:1: error:
-// (-215:Assertion failed) a == b in function 'f'\n" to what follows the last
-// "error: ", as one exception may quote another, and puts it on one line.
-func openCVWords(s string) string {
-	if i := strings.LastIndex(s, " error: "); i >= 0 {
-		s = s[i+len(" error: "):]
-	}
-	words := slices.DeleteFunc(strings.Fields(s), func(w string) bool { return w == ">" }) // how it marks further lines
-	return strings.Join(words, " ")
 }
 
 // openCVNet is what OpenCV has made of a model for so many images.
@@ -142,12 +137,6 @@ func (n *openCVNet) run(input []float32, size image.Point) error {
 	n.shape = [...]C.int{C.int(len(n.found)), inputChannels, C.int(size.Y), C.int(size.X)}
 	return failure(C.segd_net_forward(n.net, (*C.float)(unsafe.SliceData(input)), &n.shape[0], unsafe.SliceData(n.names), C.int(len(n.names)), n.outputs))
 }
-
-// What a tap may turn out not to be.
-var (
-	errNoMap = errors.New("it is not a stack of float32 planes")
-	errShape = errors.New("it is neither images×channels×height×width nor images×rows×columns of float32")
-)
 
 // output returns output i of an image, in OpenCV's memory, and its dimensions after the first: the
 // last is 0 if it has three. Outputs of several images may be asked for at once.

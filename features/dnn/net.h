@@ -1,4 +1,4 @@
-// What segd needs of OpenCV: cv::dnn::Net and cv::resize. What computes or reads what comes from outside
+// What segd needs of OpenCV: cv::dnn::Net. What computes or reads what comes from outside
 // catches C++ exceptions, which would abort the process.
 #ifndef SEGD_NET_H
 #define SEGD_NET_H
@@ -40,10 +40,6 @@ char *segd_net_read(const char *prototxt, size_t prototxt_size, const char *data
 
 // segd_net_use_cuda has net computed by a CUDA card, in half precision or in full.
 char *segd_net_use_cuda(segd_net *net, int fp16);
-
-// segd_resize scales an image of three bytes a pixel, with stride bytes a row, to one of to_width×to_height
-// without gaps: by averages of areas (cv::INTER_AREA), or linearly.
-char *segd_resize(const uint8_t *from, int stride, int width, int height, uint8_t *to, int to_width, int to_height, int areas);
 
 // segd_net_describe lists the layers for a 1×channels×height×width input, in
 // execution order, one a line: name, type, dimensions (comma separated), 1 if nothing

@@ -79,7 +79,7 @@ type onnxGraph struct {
 
 // onnxNode is an operation of an ONNX graph.
 type onnxNode struct {
-	name            string
+	name, op        string
 	inputs, outputs []string // tensors
 }
 
@@ -174,6 +174,8 @@ func parseNode(data []byte) (onnxNode, error) {
 			n.outputs = append(n.outputs, string(body))
 		case nodeName:
 			n.name = string(body)
+		case nodeOp:
+			n.op = string(body)
 		}
 		return nil
 	})

@@ -46,7 +46,11 @@ func findLibrary() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w in %s", errNoLibrary, strings.Join(folders, ", "))
+	err := fmt.Errorf("%w in %s", errNoLibrary, strings.Join(folders, ", "))
+	if !WithOpenCV {
+		err = fmt.Errorf("%w; %w", err, errWithoutOpenCV)
+	}
+	return "", err
 }
 
 // loaded is the library that this process has loaded, of which there can be one only.
@@ -106,23 +110,9 @@ func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
 	if r.src.graph == nil {
 		return nil, fmt.Errorf("ONNX Runtime does not read %s models", r.src.format)
 	}
-	e = &onnxRuntime{library: r.opt.EngineLibrary, device: device, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]tapShape{}}
-	if e.library == "" {
-		if e.library, err = findLibrary(); err != nil {
-			return nil, err
-		}
-	}
-	if provider := providers[device]; provider != "" {
-		// The library says no more than that it could not be loaded.
-		if _, err := os.Stat(filepath.Join(filepath.Dir(e.library), provider)); err != nil {
-			return nil, fmt.Errorf("%w: no %s beside %s", errNoProvider, provider, e.library)
-		}
-	}
-	if err := files.Check(e.library, files.Library); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime: %w", err)
-	}
-	if err := loadLibrary(e.library); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime: %w", err)
+	e = &onnxRuntime{device: device, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]tapShape{}}
+	if e.library, err = r.loadONNXRuntime(device); err != nil {
+		return nil, err
 	}
 	e.version = ort.GetVersion()
 	cut, taps, err := r.src.graph.cut(r.src.data, r.taps, r.batchOn(device) > 1)
@@ -134,6 +124,95 @@ func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
 		return nil, refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
 	}
 	return e, nil
+}
+
+// loadONNXRuntime loads the library, which has to compute on a device.
+func (r *runner) loadONNXRuntime(device string) (library string, err error) {
+	library = r.opt.EngineLibrary
+	if library == "" {
+		if library, err = findLibrary(); err != nil {
+			return "", err
+		}
+	}
+	if provider := providers[device]; provider != "" {
+		// The library says no more than that it could not be loaded.
+		if _, err := os.Stat(filepath.Join(filepath.Dir(library), provider)); err != nil {
+			return "", fmt.Errorf("%w: no %s beside %s", errNoProvider, provider, library)
+		}
+	}
+	err = files.Check(library, files.Library)
+	if err == nil {
+		err = loadLibrary(library)
+	}
+	if err != nil {
+		return "", fmt.Errorf("ONNX Runtime: %w", err)
+	}
+	return library, nil
+}
+
+// onnxLayers lists the layers of the model, called as OpenCV calls them, and their shapes for an input size: what a run makes of
+// which all are outputs.
+func (r *runner) onnxLayers(size image.Point) (layers []Layer, err error) {
+	if _, err := r.loadONNXRuntime(DeviceCPU); err != nil {
+		return nil, err
+	}
+	graph := r.src.graph
+	var taps []tap
+	of := map[string]int{} // the tap that is a tensor
+	var made []int         // by each layer: a tap
+	add := func(l Layer, tensor, tapped string) {
+		if _, ok := of[tensor]; !ok {
+			of[tensor] = len(taps)
+			taps = append(taps, tap{name: tapped})
+		}
+		layers, made = append(layers, l), append(made, of[tensor])
+	}
+	for i := range graph.nodes {
+		n := &graph.nodes[i]
+		if len(n.outputs) == 0 || n.outputs[0] == "" || n.op == "Constant" {
+			continue
+		}
+		tapped := onnxTensorPrefix + n.outputs[0]
+		l := Layer{Name: tapped, Type: n.op}
+		if n.name != "" {
+			l.Name = onnxNodePrefix + n.name
+		}
+		add(l, n.outputs[0], tapped)
+	}
+	for _, v := range graph.outputs {
+		add(Layer{Name: v.name, Type: "Identity", Output: true}, v.name, v.name)
+	}
+	model, outputs, err := graph.cut(r.src.data, taps, false)
+	if err != nil {
+		return nil, err
+	}
+	e := &onnxRuntime{input: graph.inputs[0].name, taps: outputs}
+	if e.session, err = r.newSession(model, e, DeviceCPU); err != nil {
+		return nil, refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	in, err := ort.NewEmptyTensor[float32](ort.NewShape(1, inputChannels, int64(size.Y), int64(size.X)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Destroy()) }()
+	values := make([]ort.Value, len(outputs))
+	defer func() {
+		for _, v := range values {
+			if v != nil {
+				err = errors.Join(err, v.Destroy())
+			}
+		}
+	}()
+	if err := e.session.Run([]ort.Value{in}, values); err != nil {
+		return nil, refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
+	}
+	for i := range layers {
+		for _, side := range values[made[i]].GetShape() {
+			layers[i].Shape = append(layers[i].Shape, int(side))
+		}
+	}
+	return layers, nil
 }
 
 // providers are the libraries that ONNX Runtime computes by on a card.

@@ -1,3 +1,5 @@
+//go:build opencv
+
 package dnn
 
 import (
@@ -7,12 +9,19 @@ import (
 	"github.com/segd/segd/internal/buffers"
 )
 
+// WithOpenCV says that this program was built with OpenCV: by the build tag opencv.
+const WithOpenCV = true
+
 // openCV computes a model with OpenCV's DNN module.
 type openCV struct {
 	src    *source
 	device string
 	fp16   bool // of a card
 	taps   []tap
+}
+
+func newOpenCV(src *source, device string, fp16 bool, taps []tap) (engine, error) {
+	return &openCV{src: src, device: device, fp16: fp16, taps: taps}, nil
 }
 
 // openCVNetwork is a model that OpenCV has been given for one input size. To lay it out for
@@ -76,8 +85,8 @@ func (n *openCVNetwork) netFor(images int) (*openCVNet, error) {
 func (e *openCV) close() error { return nil }
 
 // layers lists the layers of the model and their shapes for an input size.
-func (e *openCV) layers(size image.Point) (layers []Layer, err error) {
-	n, err := e.open(size, 1)
+func (r *runner) layers(size image.Point) (layers []Layer, err error) {
+	n, err := (&openCV{src: r.src, device: DeviceCPU}).open(size, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -123,22 +132,6 @@ func (n *openCVNetwork) lend(i, image int) (data []float32, shape []int, err err
 		shape = shape[:2]
 	}
 	return made, shape, nil
-}
-
-// channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the
-// first-level cache.
-func channelsLast(dst, src []float32, channels, cells int) {
-	const strip = 64
-	for from := 0; from < cells; from += strip {
-		to := min(from+strip, cells)
-		for c := range channels {
-			at := from*channels + c
-			for _, v := range src[c*cells+from : c*cells+to] {
-				dst[at] = v
-				at += channels
-			}
-		}
-	}
 }
 
 func (n *openCVNetwork) close() error {

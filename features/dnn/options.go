@@ -141,7 +141,11 @@ func (c Computing) withDefaults() (Computing, error) {
 	}
 	c.Threads = cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
 	switch c.Engine {
-	case EngineAuto, EngineOpenCV, EngineONNXRuntime:
+	case EngineAuto, EngineONNXRuntime:
+	case EngineOpenCV:
+		if !WithOpenCV {
+			fault("engine %s: %w; want auto or onnxruntime", c.Engine, errWithoutOpenCV)
+		}
 	case "":
 		c.Engine = EngineAuto
 	default:
@@ -152,7 +156,7 @@ func (c Computing) withDefaults() (Computing, error) {
 	case "":
 		c.Device = DeviceAuto
 	case DeviceTensorRT:
-		if c.Engine == EngineOpenCV {
+		if c.Engine == EngineOpenCV && WithOpenCV { // else it is refused already
 			fault("device %s by engine %s; want engine auto or %s", c.Device, c.Engine, EngineONNXRuntime)
 		}
 	default:

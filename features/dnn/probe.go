@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -122,6 +123,9 @@ type lesser struct {
 
 // less lists what is left to be tried, where that is ours to choose.
 func (c Computing) less() (list []lesser) {
+	if !WithOpenCV {
+		return nil
+	}
 	if c.Engine == EngineAuto {
 		list = append(list, lesser{EngineOpenCV, c.Device, EngineInfo{Name: EngineONNXRuntime, Device: DeviceCPU, Library: c.EngineLibrary}})
 	}
@@ -197,7 +201,7 @@ func readReport(path, engine string, stdout []byte, stderr string, exit error) (
 		return report{}, errors.New(r.Error)
 	case exit != nil:
 		name := "OpenCV"
-		if engine == EngineONNXRuntime {
+		if engine == EngineONNXRuntime || !WithOpenCV {
 			name = "ONNX Runtime"
 		}
 		return report{}, &crash{path, name, lastWords(stderr, exit)}
@@ -235,6 +239,17 @@ func lastWords(stderr string, exit error) string {
 		words = append(words, strings.TrimSpace(fmt.Sprintf("the child process ended with %v: %.200s", exit, first)))
 	}
 	return strings.Join(words, ": ")
+}
+
+// openCVWords shortens OpenCV's "OpenCV(4.6.0) ./modules/dnn/src/x.cpp:1: error:
+// (-215:Assertion failed) a == b in function 'f'\n" to what follows the last
+// "error: ", as one exception may quote another, and puts it on one line.
+func openCVWords(s string) string {
+	if i := strings.LastIndex(s, " error: "); i >= 0 {
+		s = s[i+len(" error: "):]
+	}
+	words := slices.DeleteFunc(strings.Fields(s), func(w string) bool { return w == ">" }) // how it marks further lines
+	return strings.Join(words, " ")
 }
 
 // childProbe opens a model in this process, runs two frames through it and reports

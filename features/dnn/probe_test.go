@@ -83,22 +83,34 @@ func TestOpenRefuses(t *testing.T) {
 	for i := 2000; i < len(garbled); i += 1000 {
 		garbled[i] ^= 0xff
 	}
-	tests := []struct {
+	type test struct {
 		name    string
 		path    string
 		opt     Options
 		refused bool
 		want    []string
-	}{
+	}
+	tests := []test{
 		{"missing", filepath.Join(dir, "none.onnx"), Options{}, false, []string{"none.onnx", "no such file"}},
 		{"not a model", file("text.onnx", []byte("hello")), Options{}, false, []string{"text.onnx: not an ONNX file", "want .onnx or .caffemodel"}},
 		{"truncated", file("half.onnx", embedded[:99999]), Options{}, false, []string{"half.onnx: the ONNX file is truncated at 99999 bytes"}},
-		{"aborts", clipper().write(t), Options{}, true, []string{"model.onnx: OpenCV refuses it", "Clip"}},
-		{"weights do not fit", unfit().write(t), Options{}, true, []string{"model.onnx: ", "OpenCV refuses it"}},
 		{"options", averager(64, 64).write(t), Options{Computing: Computing{Threads: -1}}, false, []string{"-1 threads"}},
 		{"tap", averager(64, 64).write(t), Options{Taps: []string{"nose"}}, false, []string{`no layer "nose"; it has "mean"`}},
-		{"Caffe without description", file("net.caffemodel", []byte("x")), Options{}, false, []string{"net.caffemodel: its description", "net.prototxt"}},
-		{"Caffe without sense", file("net2.caffemodel", []byte("x")), Options{Prototxt: file("net2.prototxt", []byte("layers and layers"))}, true, []string{"net2.caffemodel: OpenCV refuses it"}},
+	}
+	caffe := file("net2.caffemodel", []byte("x"))
+	if WithOpenCV {
+		tests = append(tests, []test{
+			{"aborts", clipper().write(t), Options{}, true, []string{"model.onnx: OpenCV refuses it", "Clip"}},
+			{"weights do not fit", unfit().write(t), Options{}, true, []string{"model.onnx: ", "OpenCV refuses it"}},
+			{"Caffe without description", file("net.caffemodel", []byte("x")), Options{}, false, []string{"net.caffemodel: its description", "net.prototxt"}},
+			{"Caffe without sense", caffe, Options{Prototxt: file("net2.prototxt", []byte("layers and layers"))}, true, []string{"net2.caffemodel: OpenCV refuses it"}},
+		}...)
+	} else {
+		tests = append(tests, []test{
+			{"weights do not fit", unfit().write(t), Options{}, true, []string{"model.onnx: ONNX Runtime refuses it"}},
+			{"Caffe", caffe, Options{}, false, []string{"net2.caffemodel: this segd is built without OpenCV", "which reads Caffe models; want .onnx"}},
+			{"OpenCV", averager(64, 64).write(t), Options{Computing: Computing{Engine: EngineOpenCV}}, false, []string{"engine opencv: this segd is built without OpenCV", "; want auto or onnxruntime"}},
+		}...)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -129,9 +129,7 @@ func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) erro
 	if s.Size() != s.size {
 		scaled := buffers.Get[byte](3 * s.size.X * s.size.Y)
 		defer buffers.Put(scaled)
-		if err := resize(scaled, pix, stride, s.Size(), s.size); err != nil {
-			return err
-		}
+		resize(scaled, pix, stride, s.Size(), s.size)
 		pix, stride = scaled, 3*s.size.X
 	}
 	n := s.input.X * s.input.Y

@@ -149,7 +149,7 @@ func tell(w io.Writer, findings []finding) {
 	}
 }
 
-// lookAtCPU names the vector instructions that matter: OpenCV's network and the
+// lookAtCPU names the vector instructions that matter: the network and the
 // solver's Gram matrices are nearly all of a frame's time.
 func lookAtCPU() finding {
 	f := finding{What: "processor", Verdict: fine, Detail: fmt.Sprintf("%s, %d cores", runtime.GOARCH, runtime.NumCPU())}
@@ -194,6 +194,9 @@ func lookAtMemory() finding {
 }
 
 func lookAtOpenCV(b dnn.Build) finding {
+	if b.Version == "" {
+		return finding{"OpenCV", fine, "this segd is built without: ONNX Runtime alone computes models, and none of Caffe", ""}
+	}
 	has := "without CUDA"
 	if b.CUDA {
 		has = "with CUDA"
@@ -224,7 +227,11 @@ func lookAtGPU(b dnn.Build, traces []string) finding {
 	case len(traces) == 0:
 		f.Detail = "no NVIDIA device here; segd computes on the processor"
 	case !b.CUDA:
-		f.Verdict, f.Detail = lacking, traces[0]+" is there, but this OpenCV was built without CUDA; segd computes on the processor"
+		without := "this OpenCV was built without CUDA"
+		if b.Version == "" {
+			without = "this segd is built without OpenCV, which computes on cards"
+		}
+		f.Verdict, f.Detail = lacking, traces[0]+" is there, but "+without+"; segd computes on the processor"
 		f.Fix = "make image IMAGE=cuda builds an image with one that has it; docs/gpu.md has other ways"
 	default:
 		f.Verdict, f.Detail = lacking, traces[0]+" is there, but its driver is missing or older than this CUDA wants"
@@ -237,12 +244,15 @@ func lookAtModel(ctx context.Context, cfg config.Model) []finding {
 	path := cmp.Or(cfg.Path, dnn.EmbeddedName)
 	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
 	if err != nil {
-		return []finding{{"model", missing, err.Error(), "apt-get install --reinstall libopencv-dnn406"}}
+		return []finding{{"model", missing, err.Error(), engineFix}}
 	}
 	return append([]finding{
 		{"model", fine, fmt.Sprintf("%s, %.1f ms at %d×%d by %s", info.Path, info.Milliseconds, info.NominalWidth, info.NominalHeight, info.Device), ""},
 	}, lookAtEngines(info)...)
 }
+
+// engineFix is what helps where ONNX Runtime does not compute.
+const engineFix = "scripts/setup gets ONNX Runtime, segd's packages have it, and model.engine_library names one that is elsewhere"
 
 // lookAtEngines tells what computes the model, and what the other engine would take.
 func lookAtEngines(info dnn.Info) []finding {
@@ -263,7 +273,7 @@ func lookAtEngines(info dnn.Info) []finding {
 		}
 		if e.Error != "" {
 			f.Verdict, f.Detail = lacking, f.Detail+": "+e.Error
-			f.Fix = "scripts/setup gets ONNX Runtime, segd's packages have it, and model.engine_library names one that is elsewhere"
+			f.Fix = engineFix
 			if e.Device != dnn.DeviceCPU {
 				f.Fix = "nvidia-smi says whether there is a card; docs/gpu.md what it wants"
 			}

@@ -32,7 +32,9 @@ func TestFindings(t *testing.T) {
 		words   string
 	}{
 		{"no card", lookAtGPU(dnn.Build{}, nil), fine, "no NVIDIA"},
-		{"card, OpenCV without CUDA", lookAtGPU(dnn.Build{}, traces), lacking, "without CUDA"},
+		{"card, OpenCV without CUDA", lookAtGPU(dnn.Build{Version: "4.6.0"}, traces), lacking, "without CUDA"},
+		{"card, no OpenCV", lookAtGPU(dnn.Build{}, traces), lacking, "segd is built without OpenCV"},
+		{"no OpenCV", lookAtOpenCV(dnn.Build{}), fine, "ONNX Runtime alone computes models"},
 		{"card, driver missing", lookAtGPU(dnn.Build{CUDA: true, CUDADevices: -1}, traces), lacking, "driver"},
 		{"card", lookAtGPU(dnn.Build{CUDA: true, CUDADevices: 2}, traces), fine, "2 devices"},
 		{"clock", lookAtClock(0, nil), fine, "kept right"},
