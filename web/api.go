@@ -65,6 +65,9 @@ func (s *Server) api() []route {
 		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
 		{http.MethodGet, livePath, limit.CostRead, s.withCamera(s.live)},
 		{http.MethodGet, thumbnailsPath + "/{name}", limit.CostRead, s.withCamera(s.showThumbnail)},
+		{http.MethodGet, recordingsPath, limit.CostWork, s.withCamera(s.listRecordings)},
+		{http.MethodGet, recordingsPath + "/{name}", limit.CostRead, s.withCamera(s.showRecording)},
+		{http.MethodGet, recordingsPath + "/{name}/masks", limit.CostWork, s.withCamera(s.showRecordedMasks)},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 		{http.MethodGet, apiRoot + "/history", limit.CostWork, s.listKept},
 		{http.MethodGet, apiRoot + "/history/export", limit.CostLarge, s.exportKept},
@@ -208,8 +211,9 @@ type cameraList struct {
 	Access  string       `json:"access"` // of who asks: operator or viewer
 	Cores   int          `json:"cores"`  // of the machine's processor, that segd computes on
 	Cameras []cameraInfo `json:"cameras"`
-	Adding  *api.Adding  `json:"adding,omitempty"` // absent without Cameras
-	Alerts  bool         `json:"alerts,omitempty"` // whether segd knows which fire
+	Adding  *api.Adding  `json:"adding,omitempty"`  // absent without Cameras
+	Alerts  bool         `json:"alerts,omitempty"`  // whether segd knows which fire
+	Records bool         `json:"records,omitempty"` // whether there may be recordings
 }
 
 func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) error {
@@ -217,7 +221,7 @@ func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set(headerBox, s.cfg.Fleet.Box())
 	}
 	cameras, adding := s.infos()
-	return reply(w, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding, s.cfg.Alerts != nil}, nil)
+	return reply(w, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding, s.cfg.Alerts != nil, s.cfg.Recordings != nil}, nil)
 }
 
 // info is what is known of a camera, with its zones and lines.

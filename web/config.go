@@ -75,6 +75,8 @@ type Config struct {
 	Fleet Fleet
 	// History has the events and pictures that are kept. Nil: requests about them are 404.
 	History History
+	// Recordings has recorded video. Nil: requests about it are 404.
+	Recordings Recordings
 	// Alerts returns which alerts fire as JSON, as openapi.json has them. Nil: they are not known, and that is answered 404.
 	Alerts func(ctx context.Context) ([]byte, error)
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -15,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
@@ -76,73 +74,29 @@ func (s *Server) listKept(w http.ResponseWriter, r *http.Request) error {
 
 // parseKept reads which events are wanted, and names all that is wrong.
 func parseKept(query url.Values, limit, most int) (q api.Kept, err error) {
-	var faults []api.Field
-	bad := func(name, format string, args ...any) {
-		faults = append(faults, api.Field{Field: name, Detail: fmt.Sprintf(format, args...)})
-	}
-	text := func(into *string) func(string, string) {
-		return func(name, value string) {
-			if n := utf8.RuneCountInString(value); n < 1 || n > maxFilter {
-				bad(name, "%d characters; accepts 1 to %d", n, maxFilter)
-			}
-			*into = value
-		}
-	}
-	at := func(into *time.Time) func(string, string) {
-		return func(name, value string) {
-			var fault error
-			if *into, fault = time.Parse(time.RFC3339, value); fault != nil {
-				bad(name, "%q; accepts a time of RFC 3339 such as 2027-01-31T08:00:00Z", value)
-			}
-		}
-	}
+	p := new(parameters)
 	q.Limit = limit
-	known := map[string]func(name, value string){
-		"class": text(&q.Class), "zone": text(&q.Zone), "object": text(&q.Object), "from": at(&q.From), "to": at(&q.To),
+	_ = p.read(query, map[string]parameter{
+		"class": p.text(&q.Class), "zone": p.text(&q.Zone), "object": p.text(&q.Object), "from": p.time(&q.From), "to": p.time(&q.To), "limit": p.count(&q.Limit, most),
 		"camera": func(name, value string) {
 			if q.Camera = value; !plainName.MatchString(value) {
-				bad(name, "%q; accepts the name of a camera", value)
+				p.bad(name, "%q; accepts the name of a camera", value)
 			}
 		},
 		"kind": func(name, value string) {
 			if kinds := segdv1.KindNames(); !slices.Contains(kinds, value) {
-				bad(name, "%q; accepts %s", value, strings.Join(kinds, ", "))
+				p.bad(name, "%q; accepts %s", value, strings.Join(kinds, ", "))
 			}
 			q.Kind = value
-		},
-		"limit": func(name, value string) {
-			var fault error
-			if q.Limit, fault = strconv.Atoi(value); fault != nil || q.Limit < 1 || q.Limit > most {
-				bad(name, "%q; accepts 1 to %d", value, most)
-			}
 		},
 		"before": func(name, value string) {
 			var fault error
 			if q.Before, fault = strconv.ParseUint(value, 10, 64); fault != nil || q.Before == 0 {
-				bad(name, "%q; accepts the next of an answer", value)
+				p.bad(name, "%q; accepts the next of an answer", value)
 			}
 		},
-	}
-	names := slices.Sorted(maps.Keys(known))
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		switch values := query[name]; {
-		case known[name] == nil:
-			bad(name, "no such parameter; accepts %s", strings.Join(names, ", "))
-		case len(values) > 1:
-			bad(name, "it is there %d times; accepts one", len(values))
-		default:
-			known[name](name, values[0])
-		}
-	}
-	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
-		bad("to", "it is not after from; accepts a later time")
-	}
-	if len(faults) == 0 {
-		return q, nil
-	}
-	refusal := badField(faults[0])
-	refusal.Fields = faults
-	return q, refusal
+	})
+	return q, p.span(q.From, q.To) // with the faults before
 }
 
 // thumbnail is that of a name, of the newest ones or kept; nil if there is none.
@@ -187,9 +141,7 @@ func (s *Server) exportKept(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="segd-events-%s.zip"`, time.Now().UTC().Format("20060102T150405Z")))
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // else the connection ends with the request's; httptest's recorder has none
-	out := zip.NewWriter(&patientWriter{w, control, s.cfg.WriteTimeout})
+	out := zip.NewWriter(s.patient(w))
 	var lines bytes.Buffer
 	there := map[string]bool{}
 	for {

@@ -39,6 +39,9 @@ func (d *daemon) openWeb() (err error) {
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		History: history{d}, TrustedProxies: cfg.HTTP.Proxies(), BasePath: cfg.HTTP.BasePath, MaxViewers: cfg.HTTP.Viewers,
 	}
+	if d.recordings != nil {
+		page.Recordings = shownRecordings{d.recordings, d}
+	}
 	if cfg.Fleet.On() {
 		page.Fleet = fleetCommands{d}
 	}

@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
+	"github.com/segd/segd/api"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
@@ -38,4 +42,22 @@ func recorded(o ingest.Observer, r *recording.Camera) ingest.Observer {
 		o.Unit = r.Unit
 	}
 	return o
+}
+
+// shownRecordings are those that the page may show.
+type shownRecordings struct {
+	*recording.Store
+	d *daemon
+}
+
+// State refuses to show recordings of a camera whose pictures hide something now: they show it.
+func (s shownRecordings) State(camera string) (recording.State, error) {
+	hides, known := s.d.hidesNow(camera)
+	if !known || hides != "" {
+		return recording.State{}, &api.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("recordings of camera %s are not shown: they have all that it sees, and privacy or ignore hides some of it now", camera)}
+	}
+	if i := slices.IndexFunc(s.d.cameras.Settings().Cameras, func(c config.Camera) bool { return c.Name == camera }); i >= 0 && !s.d.cameras.Settings().Cameras[i].Record {
+		return recording.State{Is: "off", Reason: "the camera has no record: true"}, nil
+	}
+	return s.StateOf(camera), nil
 }
