@@ -43,7 +43,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,12 @@ history-test: ## events that are kept, and their pictures: the API, the page in 
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 30m ./history $(HISTORYTEST)
+
+# RECORDINGTEST="-run TestCost" is passed on.
+recording-test: ## a camera's recorded video and its masks: FFmpeg, the API, the page in Chromium, a restart, a full disk, the cost
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 30m ./recording $(RECORDINGTEST)
 
 # Python's modules go to bin/export; PyTorch is Debian's. EXPORTTEST="-args -json" prints the figures.
 export-test: ## data sets of the demo, read by tools of others

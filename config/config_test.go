@@ -789,7 +789,7 @@ cameras:
 
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.
 func TestServedIsNoBasePath(t *testing.T) {
-	for _, name := range []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "whip"} {
+	for _, name := range []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "recordings", "whip"} {
 		if _, err := config.Parse("f", []byte("http: {base_path: /"+name+"}\n"+minimal), nil); err == nil || !strings.Contains(err.Error(), "segd itself has something at /"+name) {
 			t.Errorf("/%s: %v", name, err)
 		}

@@ -105,7 +105,7 @@ func (d *decoder) listen(section, addr, token string, users bool) {
 var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // served are the first names of what segd serves at /. Below one of them it could not tell /NAME/x from /x.
-var served = []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "whep", "whip"}
+var served = []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "recordings", "whep", "whip"}
 
 func (d *decoder) basePath(path string) {
 	const key = "http.base_path"

@@ -140,7 +140,7 @@ func TestServedNames(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if got, want := strings.Join(slices.Compact(names), " "), "api assets fleet history livez login metrics publish readyz whep whip"; got != want {
+	if got, want := strings.Join(slices.Compact(names), " "), "api assets fleet history livez login metrics publish readyz recordings whep whip"; got != want {
 		t.Errorf("segd serves %s at /; config refuses base paths that begin with %s", got, want)
 	}
 }

@@ -103,6 +103,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
 	mux.HandleFunc("GET /history", s.gate.page(assets["history.html"]))
+	mux.HandleFunc("GET /recordings", s.gate.page(assets["recordings.html"]))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		file, ok := assets[r.PathValue("name")]
 		if !ok {

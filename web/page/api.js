@@ -16,8 +16,8 @@ export class Problem extends Error {
 
 const of = (camera, rest = "") => `cameras/${encodeURIComponent(camera)}${rest}`;
 
-// ask returns what segd answers; heard, if given, is shown the headers.
-async function ask(method, path, body, { heard, ...options } = {}) {
+// ask returns what segd answers, by default read as JSON; heard, if given, is shown the headers.
+async function ask(method, path, body, { heard, read = (response) => response.json(), ...options } = {}) {
   const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   let response;
   try {
@@ -29,12 +29,15 @@ async function ask(method, path, body, { heard, ...options } = {}) {
   if (response.status === 401) location.assign(root("login"));
   if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
   heard?.(response.headers);
-  return response.status === 204 ? null : response.json();
+  return response.status === 204 ? null : read(response);
 }
 
 
 // history lists kept events; query is what openapi.json has.
 export const history = (query, signal) => ask("GET", `history?${new URLSearchParams(query)}`, undefined, { signal });
+
+export const recordings = (camera, query, signal) => ask("GET", of(camera, `/recordings?${new URLSearchParams(query)}`), undefined, { signal });
+export const recordedMasks = (camera, name, signal) => ask("GET", of(camera, `/recordings/${name}/masks`), undefined, { signal, read: (response) => response.text() });
 
 export const alerts = () => ask("GET", "alerts");
 

@@ -6,6 +6,8 @@ import { clock } from "./format.js";
 import { root } from "./root.js";
 
 const most = 30; // events of a camera
+const clipBefore = 5000; // ms of a clip
+const clipAfter = 10000;
 export const words = {
   CAMERA_UP: "Camera up", CAMERA_DOWN: "Camera down", CAMERA_MOVED: "Camera moved",
   OBJECT_APPEARED: "Appeared", OBJECT_OCCLUDED: "Occluded", OBJECT_LOST: "Lost", OBJECT_BACK: "Back", OBJECT_REMOVED: "Removed",
@@ -54,8 +56,8 @@ function keyed(event) {
   return item;
 }
 
-// row shows an event; everywhere: among those of all cameras.
-export function row({ camera, kind, time, objectId, objectLabel, objectClass, zone, line, message, thumbnail }, { everywhere = false } = {}) {
+// row shows an event; everywhere: among those of all cameras; clips: with what was recorded then.
+export function row({ camera, kind, time, captureTime, objectId, objectLabel, objectClass, zone, line, message, thumbnail }, { everywhere = false, clips = false } = {}) {
   const item = element("li", "event");
   const what = words[kind.replace(/^EVENT_KIND_/, "")] ?? kind;
   const who = objectId ? nameOf({ id: objectId, label: objectLabel || `Object ${objectId}` }) : "";
@@ -81,6 +83,12 @@ export function row({ camera, kind, time, objectId, objectLabel, objectClass, zo
     const where = [zone || line, objectClass !== objectLabel && objectClass].filter((word) => word && !message.includes(word));
     if (where.length > 0) text.append(element("span", "muted", where.join(", ")));
     text.append(element("span", "event-camera", camera), at);
+    if (clips) {
+      const link = element("a", "clip", "Clip");
+      link.href = clipOf(camera, captureTime || time);
+      link.title = "What was recorded before and after";
+      text.append(link);
+    }
   } else {
     const link = element("a", "event-time");
     link.href = historyOf(camera, time);
@@ -90,6 +98,12 @@ export function row({ camera, kind, time, objectId, objectLabel, objectClass, zo
   }
   item.append(text);
   return item;
+}
+
+// clipOf is the page of what was recorded of a camera before and after a time.
+function clipOf(camera, time) {
+  const near = (ms) => new Date(Date.parse(time) + ms).toISOString();
+  return root(`recordings?${new URLSearchParams({ camera, from: near(-clipBefore), to: near(clipAfter) })}`);
 }
 
 // historyOf is the page of what is kept of a camera; time is of its newest event there, if given.

@@ -36,6 +36,12 @@ export function clock(date, now = new Date()) {
   return date.toDateString() === now.toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
 }
 
+// fieldTime is a time as a field of a form has it, in local time; empty if it is none.
+export function fieldTime(time) {
+  const at = new Date(time);
+  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - 60000 * at.getTimezoneOffset()).toISOString().slice(0, 19);
+}
+
 // codecName is that of a video codec, of which ONVIF leaves out the dot.
 export function codecName(name) {
   return name.replace(/^H26(?=[45]$)/, "H.26");

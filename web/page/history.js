@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { element, setText } from "./dom.js";
 import { row, words } from "./events.js";
+import { fieldTime } from "./format.js";
 import { root } from "./root.js";
 
 const pageSize = 48; // events that are asked for at once
@@ -15,13 +16,8 @@ const more = byId("more");
 
 let chosen = {}; // as the API takes it
 let next = null; // the before of the next request; null: there is none
+let clips = false; // whether there may be recordings
 let asking = null; // an AbortController while something is asked for
-
-// local is a time as the form's fields have it.
-function local(time) {
-  const at = new Date(time);
-  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - 60000 * at.getTimezoneOffset()).toISOString().slice(0, 19);
-}
 
 // fill writes what the page's address chooses into the form.
 function fill() {
@@ -30,7 +26,7 @@ function fill() {
     const field = form.elements[name];
     const value = query.get(name) ?? "";
     if (field.tagName === "SELECT" && ![...field.options].some((o) => o.value === value)) field.append(new Option(value, value)); // of a camera that is gone
-    field.value = field.type === "datetime-local" ? local(value) : value;
+    field.value = field.type === "datetime-local" ? fieldTime(value) : value;
   }
 }
 
@@ -66,7 +62,7 @@ async function older() {
     for (let n = 0; n < mostAsked && next !== null && list.children.length < enough; n++) {
       const answer = await api.history({ ...chosen, limit: enough - list.children.length, ...(next ? { before: next } : {}) }, own.signal);
       if (asking !== own) return;
-      list.append(...answer.events.map((event) => row(event, { everywhere: true })));
+      list.append(...answer.events.map((event) => row(event, { everywhere: true, clips })));
       next = answer.next ?? null;
     }
   } catch (problem) {
@@ -89,7 +85,9 @@ function found(count) {
 
 // lists offers the cameras, zones and lines that there are.
 async function lists() {
-  const { cameras } = await api.cameras();
+  const { cameras, records } = await api.cameras();
+  clips = Boolean(records);
+  byId("recordings").hidden = !clips;
   byId("filter-camera").append(...cameras.map(({ name }) => new Option(name, name)));
   const names = cameras.flatMap(({ zones = [], lines = [] }) => [...zones, ...lines].map((z) => z.name));
   byId("filter-zones").append(...[...new Set(names)].sort().map((name) => new Option(name, name)));
