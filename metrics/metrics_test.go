@@ -227,10 +227,11 @@ segd_bus_publish_failures_total{camera="demo"} 0
 # HELP segd_recording_bytes Bytes of the camera's recordings.
 # TYPE segd_recording_bytes gauge
 segd_recording_bytes{camera="gate"} 7
-# HELP segd_recording_lost_total Frames of video that were not recorded, by reason: disk (it refused), behind (too much waited for it) and video (nothing that can be recorded).
+# HELP segd_recording_lost_total Frames of video that were not recorded, by reason: disk (it refused), behind (too much waited for it) and video (nothing that can be recorded); masks: only their masks were not.
 # TYPE segd_recording_lost_total counter
 segd_recording_lost_total{camera="gate",reason="behind"} 0
 segd_recording_lost_total{camera="gate",reason="disk"} 9
+segd_recording_lost_total{camera="gate",reason="masks"} 0
 segd_recording_lost_total{camera="gate",reason="video"} 0
 # HELP segd_recording_running 1 while the camera's video is written, else 0.
 # TYPE segd_recording_running gauge

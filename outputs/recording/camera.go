@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"sync/atomic"
@@ -106,8 +107,14 @@ func (c *Camera) Unit(u ingest.Unit) {
 
 // Masks records those of a frame. m must not change any more.
 func (c *Camera) Masks(m *segdv1.MaskFrame) {
-	const about = 1 << 10 // of memory; most is held by others anyway
-	_ = c.store.put(job{camera: c, masks: m, size: about})
+	const about = 512 // bytes of a message, and of an object in it, beside its mask
+	size := int64(about)
+	for _, o := range m.Objects {
+		size += int64(len(o.Counts) + about)
+	}
+	if !c.store.put(job{camera: c, masks: m, size: size}) {
+		c.lose(LostMasks, 1)
+	}
 }
 
 func (c *Camera) lose(why string, n int) {
@@ -212,7 +219,7 @@ func (c *Camera) begin(u ingest.Unit) error {
 	}
 	seg := &Segment{Start: u.Captured.UTC().Truncate(time.Millisecond)}
 	if last := c.last(); last != nil && !seg.Start.After(last.Start) { // the camera's clock was set back
-		seg.Start = last.Start.Add(time.Millisecond)
+		seg.Start = last.End()
 	}
 	w, n, err := newWriter(c.store.root, c.path(seg, videoSuffix), u)
 	if err != nil {
@@ -338,6 +345,7 @@ func (c *Camera) writeMasks(m *segdv1.MaskFrame) error {
 func (c *Camera) putMasks(m *segdv1.MaskFrame, at moment) error {
 	f := at.in
 	if f.closed || f.size >= mostMasks {
+		c.lose(LostMasks, 1)
 		return nil
 	}
 	message, err := proto.Marshal(m)
@@ -349,7 +357,8 @@ func (c *Camera) putMasks(m *segdv1.MaskFrame, at moment) error {
 	message = protowire.AppendVarint(protowire.AppendTag(message, ptsField, protowire.VarintType), uint64(ticksToDuration(at.ticks)))
 	record := append(protowire.AppendVarint(nil, uint64(len(message))), message...)
 	if _, err := f.file.Write(record); err != nil {
-		_, seek := f.file.Seek(f.size, 0)
+		c.lose(LostMasks, 1)
+		_, seek := f.file.Seek(f.size, io.SeekStart)
 		return errors.Join(err, f.file.Truncate(f.size), seek)
 	}
 	f.size += int64(len(record))

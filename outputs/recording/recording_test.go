@@ -313,6 +313,30 @@ func TestMend(t *testing.T) {
 	}
 }
 
+// Pictures that all come at one time do not wait for another one.
+func TestManyAtOnce(t *testing.T) {
+	units := video(t, codec.EncoderConfig{}, 2)
+	c := open(t, Config{Dir: t.TempDir()}).camera("gate")
+	c.store.Close()
+	var err error
+	if c.store.root, err = os.OpenRoot(c.store.cfg.Dir); err != nil { // this goroutine writes from now on
+		t.Fatal(err)
+	}
+	defer c.store.root.Close()
+	for i := range 3 * fragmentSamples {
+		u := units[min(i, 1)]
+		u.Ticks = units[0].Ticks
+		c.store.do(job{camera: c, unit: u})
+		if c.now == nil || len(c.now.samples) > fragmentSamples {
+			t.Fatalf("after %d: %v, %v", i, c.state, c.lost)
+		}
+	}
+	c.end()
+	if st := c.store.Stats()[0]; st.Bytes < 2*fragmentSamples*int64(len(units[1].Data)) {
+		t.Errorf("%+v", st)
+	}
+}
+
 // What cannot be recorded is told and counted, and what follows is recorded.
 func TestFaults(t *testing.T) {
 	units := video(t, codec.EncoderConfig{}, 3*fps)

@@ -30,6 +30,7 @@ const (
 	LostDisk   = "disk"   // it refused to take them
 	LostBehind = "behind" // too much waited for it
 	LostVideo  = "video"  // no file can be made of them, or there was no key frame before
+	LostMasks  = "masks"  // of a frame: the disk refused them, too much waited for it, or they were too many or too late
 )
 
 // Config says where to and how much. All fields but Logger are required.

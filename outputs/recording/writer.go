@@ -24,8 +24,10 @@ import (
 const (
 	ticksPerSecond = 90_000 // of the video's times
 	track          = 1
-	// fragment is how much video is kept in memory, and lost by a kill.
-	fragment = ticksPerSecond
+	// fragment is how much video is kept in memory, and lost by a kill; less of large pictures, and of many at once.
+	fragment        = ticksPerSecond
+	fragmentBytes   = 8 << 20
+	fragmentSamples = 1000
 	// longest is a pause in the video that a file bridges.
 	longest = 10 * ticksPerSecond
 	// frame is how long the only picture of a file is shown.
@@ -50,6 +52,7 @@ type writer struct {
 	step    int64          // that, after the one before
 	samples []*fmp4.Sample // of the next fragment; the duration of the last is not known yet
 	from    int64          // when the first of them is decoded
+	waiting int            // their bytes
 	parts   uint32
 	broken  bool // the disk refused something
 }
@@ -145,7 +148,7 @@ func (w *writer) add(u ingest.Unit) (ticks int64, written int, err error) {
 		}
 		w.step = at - w.last
 		w.samples[len(w.samples)-1].Duration = uint32(w.step)
-		if at-w.from >= fragment {
+		if at-w.from >= fragment || w.waiting >= fragmentBytes || len(w.samples) >= fragmentSamples {
 			if written, err = w.flush(at); err != nil {
 				return 0, 0, err
 			}
@@ -159,6 +162,7 @@ func (w *writer) add(u ingest.Unit) (ticks int64, written int, err error) {
 		w.from = at
 	}
 	w.last = at
+	w.waiting += len(payload)
 	w.samples = append(w.samples, &fmp4.Sample{PTSOffset: int32(ticks - at), IsNonSyncSample: !u.Key, Payload: payload})
 	return ticks, written, nil
 }
@@ -177,6 +181,7 @@ func (w *writer) flush(next int64) (int, error) {
 	w.size += int64(n)
 	w.ticks = next
 	w.parts++
+	w.waiting = 0
 	clear(w.samples)
 	w.samples = w.samples[:0]
 	return n, nil

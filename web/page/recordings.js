@@ -29,7 +29,9 @@ let span = { from: 0, to: 0 }; // what is played, likewise
 let current = null; // the segment that is in the video
 let masks = []; // { at, mask } of it, at in seconds
 let wanted = { at: 0, play: false }; // of the video, once its masks are there
-let loading = null; // an AbortController of what is asked for
+let stilling = false; // the video plays for its first picture only
+let looking = null; // an AbortController of the list that is asked for
+let loading = null; // and of the masks
 let retry = 0;
 
 // fill writes what the page's address chooses into the form.
@@ -58,29 +60,39 @@ async function show({ play = false } = {}) {
   byId("history-link").href = root(`history?${new URLSearchParams({ camera, ...(to ? { to } : {}) })}`);
   if (!camera) return fault("There is no camera.");
   setText(byId("status"), "Looking…");
-  loading = new AbortController();
-  const own = loading;
+  looking = new AbortController();
+  await look({ camera, from, to, play, signal: looking.signal });
+}
+
+// look lists what is asked for, again until all of it is complete.
+async function look(asked) {
+  const { camera, from, to, play, signal } = asked;
+  const had = segments.length > 0;
   try {
-    const list = await api.recordings(camera, { limit: from ? mostListed : hour, ...(from ? { from } : {}), ...(to ? { to } : {}) }, own.signal);
-    segments = list.segments.map(({ name, start, end }) => ({ name, start: Date.parse(start), end: Date.parse(end) }));
+    const list = await api.recordings(camera, { limit: from ? mostListed : hour, ...(from ? { from } : {}), ...(to ? { to } : {}) }, signal);
+    if (signal.aborted) return;
+    segments = list.segments.map(({ name, start, end }) => segments.find((s) => s.name === name) ?? { name, start: Date.parse(start), end: Date.parse(end) });
     setText(byId("status"), list.state === "recording" ? "recording" : `${list.state}: ${list.reason}`);
   } catch (problem) {
-    if (own.signal.aborted) return;
+    if (signal.aborted) return;
     for (const { at } of problem.faults ?? []) form.elements[at]?.setAttribute("aria-invalid", "true");
     setText(byId("status"), "");
     return fault(problem.message);
   }
   const soon = to && Date.now() - Date.parse(to) < complete && !(segments.at(-1)?.end >= Date.parse(to));
-  if (soon) retry = setTimeout(() => show({ play }), again);
+  if (soon) retry = setTimeout(() => look(asked), again);
   if (segments.length === 0) return fault(soon ? "It is not complete yet; it comes within half a minute." : "Nothing is recorded there.");
   span = { from: Math.max(segments[0].start, from ? Date.parse(from) : 0), to: Math.min(segments.at(-1).end, to ? Date.parse(to) : Infinity) };
   seek.max = (span.to - span.from) / 1000;
+  if (had) return;
+  byId("fault").hidden = true;
   seek.disabled = byId("play").disabled = false;
   // A clip begins at its beginning, the newest hour with its last half minute.
   await open(from ? span.from : Math.max(span.from, segments.at(-1).start), play);
 }
 
 function stop() {
+  looking?.abort();
   loading?.abort();
   video.pause();
   video.removeAttribute("src");
@@ -101,7 +113,8 @@ function fault(text) {
 
 // open goes to a time: of what is recorded then, or next.
 async function open(time, play) {
-  const segment = segments.find((s) => s.end > time) ?? segments.at(-1);
+  // Of two that meet, and overlap by a rounded millisecond, the later one.
+  const segment = segments.findLast((s) => s.start <= time && s.end > time) ?? segments.find((s) => s.start > time) ?? segments.at(-1);
   wanted = { at: Math.max(0, Math.min(time, segment.end - 1) - segment.start) / 1000, play };
   if (segment !== current) {
     current = segment;
@@ -127,8 +140,11 @@ async function open(time, play) {
   video.currentTime = wanted.at;
   const still = !wanted.play && video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA; // phones load no picture before they play
   if (!wanted.play && !still) return;
+  stilling = still;
   await video.play().catch(() => {}); // another source has come, or error tells
-  if (still && !wanted.play) video.pause();
+  stilling = false;
+  if (!wanted.play) video.pause();
+  told();
 }
 
 // masksAt are those of the picture at a time of the video.
@@ -171,12 +187,14 @@ function watch() {
 }
 
 function told() {
-  setText(byId("play"), video.paused ? "Play" : "Pause");
+  setText(byId("play"), video.paused || stilling ? "Play" : "Pause");
 }
 
 byId("play").addEventListener("click", () => {
-  wanted.play = false;
-  if (!video.paused) return video.pause();
+  if (!video.paused && !stilling) {
+    wanted.play = false;
+    return video.pause();
+  }
   const ended = current.start + 1000 * video.currentTime >= span.to - 50;
   open(ended ? span.from : current.start + 1000 * video.currentTime, true);
 });
