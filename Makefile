@@ -40,21 +40,21 @@ RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
 E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
-	$(GO) -C e2e test -buildvcs=false -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
+	$(GO) -C e2e test -buildvcs=false $$(scripts/modfile e2e) -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test image image-test release deploy-test clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
 
 build: setup ## build bin/segd, and beside it what it finds: segd-tools, and segd-lab for segd eval
 	@mkdir -p bin
-	$(GO) $(BUILD) -o bin/ ./cmd/segd ./cmd/segd-tools
-	$(GO) -C lab $(BUILD) -o $(CURDIR)/bin/segd-lab ./cmd/segd-lab
+	$(GO) $(BUILD) $$(scripts/modfile) -o bin/ ./cmd/segd ./cmd/segd-tools
+	$(GO) -C lab $(BUILD) $$(scripts/modfile lab) -o $(CURDIR)/bin/segd-lab ./cmd/segd-lab
 
 run: build ## build and run the demo; make run ARGS="--for 30s"
 	@bin/segd demo $(ARGS)
@@ -302,6 +302,10 @@ package-arm64: build ## the same for arm64, cross-compiled in a Debian root of i
 package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
 	@scripts/setup package-test
 	@scripts/packagetest
+
+debian13-test: ## build and test in a fresh Debian 13: FFmpeg 7.1, no OpenCV; run the demo
+	@scripts/setup package-test
+	@GO="$(GO)" scripts/debian13test "$(VERSION)" "$(COMMIT)"
 
 # IMAGE=cuda OPENCV=/opt/opencv-cuda makes the one for NVIDIA cards; see scripts/image.
 IMAGE ?= cpu

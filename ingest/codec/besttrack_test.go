@@ -50,7 +50,7 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return int(a.PTS - b.PTS) })
-	file, err := astiav.OpenIOContext(path, astiav.NewIOContextFlags(astiav.IOContextFlagWrite))
+	file, err := createFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

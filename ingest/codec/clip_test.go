@@ -82,7 +82,7 @@ func writeMPEGTS(t testing.TB, packets []Packet, width, height, fps int) string 
 	par.SetMediaType(astiav.MediaTypeVideo)
 	par.SetWidth(width)
 	par.SetHeight(height)
-	io, err := astiav.OpenIOContext(path, astiav.NewIOContextFlags(astiav.IOContextFlagWrite))
+	io, err := createFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

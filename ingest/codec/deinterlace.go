@@ -28,8 +28,8 @@ const (
 type deinterlacer struct {
 	mode   Deinterlace
 	graph  *astiav.FilterGraph // nil before the first interlaced picture
-	source *astiav.FilterContext
-	sink   *astiav.FilterContext
+	source filterSource
+	sink   filterSink
 	size   size
 	format astiav.PixelFormat
 	failed bool          // nothing can be made of this size and format
@@ -57,7 +57,7 @@ func (d *deinterlacer) push(f *astiav.Frame) error {
 		d.passed = true
 		return nil
 	}
-	if err := d.source.BuffersrcAddFrame(f, astiav.NewBuffersrcFlags()); err != nil {
+	if err := d.source.add(f); err != nil {
 		return fmt.Errorf("deinterlacing: %w", err)
 	}
 	return nil
@@ -67,7 +67,7 @@ func (d *deinterlacer) push(f *astiav.Frame) error {
 func (d *deinterlacer) pull(f *astiav.Frame) (bool, error) {
 	for d.graph != nil {
 		f.Unref()
-		err := d.sink.BuffersinkGetFrame(f, astiav.NewBuffersinkFlags())
+		err := d.sink.get(f)
 		switch {
 		case err == nil:
 			return true, nil
@@ -98,11 +98,14 @@ func (d *deinterlacer) end() error {
 	if d.graph == nil {
 		return nil
 	}
-	if err := d.source.BuffersrcAddFrame(nil, astiav.NewBuffersrcFlags()); err != nil {
+	if err := d.source.add(nil); err != nil {
 		return fmt.Errorf("deinterlacing: %w", err)
 	}
 	return nil
 }
+
+// filterTimeBase is the clock of what is filtered, though no more than its order matters.
+var filterTimeBase = astiav.NewRational(1, 90000)
 
 // open makes the filter for pictures like f.
 func (d *deinterlacer) open(f *astiav.Frame) (err error) {
@@ -113,21 +116,19 @@ func (d *deinterlacer) open(f *astiav.Frame) (err error) {
 		}
 	}()
 	d.graph.SetThreadCount(1)
-	if d.source, err = d.graph.NewFilterContext(astiav.FindFilterByName("buffer"), "in", astiav.FilterArgs{
-		"video_size": fmt.Sprintf("%dx%d", f.Width(), f.Height()), "pix_fmt": f.PixelFormat().Name(), "time_base": "1/90000",
-	}); err != nil {
+	if d.source, err = newFilterSource(d.graph, f.Width(), f.Height(), f.PixelFormat()); err != nil {
 		return err
 	}
-	if d.sink, err = d.graph.NewFilterContext(astiav.FindFilterByName("buffersink"), "out", nil); err != nil {
+	if d.sink, err = newFilterSink(d.graph); err != nil {
 		return err
 	}
 	from, to := astiav.AllocFilterInOut(), astiav.AllocFilterInOut()
 	defer from.Free()
 	defer to.Free()
 	from.SetName("in")
-	from.SetFilterContext(d.source)
+	from.SetFilterContext(d.source.FilterContext)
 	to.SetName("out")
-	to.SetFilterContext(d.sink)
+	to.SetFilterContext(d.sink.FilterContext)
 	which := "interlaced"
 	if d.mode == DeinterlaceOn {
 		which = "all"
@@ -147,11 +148,11 @@ func (d *deinterlacer) close() {
 	if d.graph == nil {
 		return
 	}
-	for _, c := range []*astiav.FilterContext{d.source, d.sink} {
+	for _, c := range []*astiav.FilterContext{d.source.FilterContext, d.sink.FilterContext} {
 		if c != nil {
 			c.Free()
 		}
 	}
 	d.graph.Free()
-	d.graph, d.source, d.sink = nil, nil, nil
+	d.graph, d.source, d.sink = nil, filterSource{}, filterSink{}
 }

@@ -132,7 +132,7 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 		return fmt.Errorf("opening the %s decoder: %w", c.Name(), err)
 	}
 	m.ctx = ctx
-	m.pic = Picture{frame: astiav.AllocFrame(), scale: newScaler(), track: turnOf(s.SideData(astiav.PacketSideDataTypeDisplaymatrix))}
+	m.pic = Picture{frame: astiav.AllocFrame(), scale: newScaler(), track: turnOf(displayMatrix(s))}
 	if m.pic.track.sideways() {
 		m.width, m.height = m.height, m.width
 	}

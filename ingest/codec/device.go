@@ -71,7 +71,7 @@ func attach(ctx *astiav.CodecContext, device Device) error {
 			return err
 		}
 	}
-	hw, err := astiav.CreateHardwareDeviceContext(astiav.FindHardwareDeviceTypeByName(string(device)), "", options)
+	hw, err := hardwareContext(device, options)
 	if err != nil {
 		return fmt.Errorf("no such device here: %w", err)
 	}

@@ -52,7 +52,7 @@ func (m *Muxer) open() error {
 	}
 	m.stream.SetTimeBase(astiav.NewRational(1, muxerClock))
 	// FFmpeg would take a URL or a pipe for a file.
-	if m.file, err = astiav.OpenIOContext("file:"+m.path, astiav.NewIOContextFlags(astiav.IOContextFlagWrite)); err != nil {
+	if m.file, err = createFile(m.path); err != nil {
 		return err
 	}
 	m.format.SetPb(m.file)

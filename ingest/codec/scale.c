@@ -180,7 +180,11 @@ int segd_frame_damaged(const AVFrame *f)
 
 int segd_frame_interlaced(const AVFrame *f)
 {
+#ifdef AV_FRAME_FLAG_INTERLACED
+	return f->flags & AV_FRAME_FLAG_INTERLACED;
+#else
 	return f->interlaced_frame;
+#endif
 }
 
 int64_t segd_frame_bytes(const AVFrame *f)
