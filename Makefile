@@ -43,7 +43,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false $$(scripts/modfile e2e) -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test arm64-build image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -306,6 +306,10 @@ package-test: package ## install the .deb in a fresh Debian 12, run the demo and
 debian13-test: ## build and test in a fresh Debian 13: FFmpeg 7.1, no OpenCV; run the demo
 	@scripts/setup package-test
 	@GO="$(GO)" scripts/debian13test "$(VERSION)" "$(COMMIT)"
+
+arm64-build: ## cross-compile for arm64 in a Debian root of its own, and run segd version by qemu
+	@scripts/setup package-test qemu
+	@GO="$(GO)" scripts/arm64build "$(VERSION)" "$(COMMIT)"
 
 # IMAGE=cuda OPENCV=/opt/opencv-cuda makes the one for NVIDIA cards; see scripts/image.
 IMAGE ?= cpu
