@@ -63,7 +63,11 @@ const (
 )
 
 // A Candidate is where something is that may be marked in the next scene, and where it may be by then.
-type Candidate struct{ Box, Ahead image.Rectangle }
+type Candidate struct {
+	Box, Ahead image.Rectangle
+	// Beside is whether it will not be marked, but is near what is followed: the network sees it, no finer than the rest.
+	Beside bool
+}
 
 // Plan returns what the next scene is to show, in plan's memory: windows round the objects and
 // round where those that are out of sight may be, in turns if that is anywhere; finer where
@@ -103,7 +107,9 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 	p.coarse = false
 	for _, c := range candidates {
 		area := fineFilled * float64(c.Box.Dx()*c.Box.Dy())
-		p.fine(c.Box.Union(c.Ahead), area)
+		if !c.Beside {
+			p.fine(c.Box.Union(c.Ahead), area)
+		}
 		p.window(p.zoom(area), true, c.Box, c.Ahead)
 	}
 	switch {

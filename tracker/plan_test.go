@@ -141,6 +141,9 @@ func TestWindowsFollowTheObjects(t *testing.T) {
 		!all.In(p.Crops[0].Rectangle) || !all.In(p.Fine[0].Rectangle) {
 		t.Errorf("%+v is to be seen; want what is round %v, and finer", p, all)
 	}
+	if p := tr.Plan(features.Plan{}, Candidate{Box: box, Beside: true}); len(p.Crops) != 1 || len(p.Fine) != 0 || !box.In(p.Crops[0].Rectangle) {
+		t.Errorf("%+v is to be seen; want what is round %v, no finer", p, box)
+	}
 }
 
 // What is lost is looked for where it is expected and in one part of the picture after the other,
@@ -441,7 +444,9 @@ func TestPlanAllocs(t *testing.T) {
 	}
 	tr.fresh = 0
 	var plan features.Plan
-	if n := testing.AllocsPerRun(20, func() { plan = tr.Plan(features.Plan{}, Candidate{image.Rect(1, 1, 9, 9), image.Rect(1, 1, 9, 9)}) }); n > 3 {
+	if n := testing.AllocsPerRun(20, func() {
+		plan = tr.Plan(features.Plan{}, Candidate{Box: image.Rect(1, 1, 9, 9), Ahead: image.Rect(1, 1, 9, 9)})
+	}); n > 3 {
 		t.Errorf("%v allocations; want 3 at most", n)
 	}
 	if len(plan.Fine) != 4 {

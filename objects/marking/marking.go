@@ -47,6 +47,10 @@ const fitIoU = 0.75
 // marked is inside the track's: a track of a part is not what was marked.
 const markIoU = 0.5
 
+// nearLengths is how near to what people marked, in its lengths, tracks without an object are looked at: two persons who walk
+// towards each other at .8 lengths a second each are known for .6 s before they meet.
+const nearLengths = 1.
+
 // A Marker knows the tracks of one camera. It belongs to one goroutine.
 type Marker struct {
 	cfg     Config
@@ -418,16 +422,27 @@ func (m *Marker) lost(id uint32) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// Candidates are the tracks that are to be looked at though they have no object, or one that is dormant: one may begin with them.
+// Candidates are the tracks that are to be looked at though they have no object, or one that is dormant: one may begin with them, or
+// they are near what people marked and would be mistaken for it where they cross it.
 func (m *Marker) Candidates(table objects.Table) (all []tracker.Candidate) {
 	v := &view{m, table}
 	for i := range m.now {
 		t := &m.now[i]
-		if o, has := v.OfTrack(t.ID); t.State != track.Lost && (!has && v.may(t) || has && o.Dormant) {
-			all = append(all, tracker.Candidate{Box: rounded(t.Box), Ahead: rounded(m.ahead(t))})
+		o, has := v.OfTrack(t.ID)
+		begins := !has && v.may(t) || has && o.Dormant
+		if t.State != track.Lost && (begins || !has && v.beside(rounded(t.Box))) {
+			all = append(all, tracker.Candidate{Box: rounded(t.Box), Ahead: rounded(m.ahead(t)), Beside: !begins})
 		}
 	}
 	return all
+}
+
+// beside tells whether a box is near what people marked.
+func (v *view) beside(box image.Rectangle) bool {
+	return slices.ContainsFunc(v.All(), func(o objects.Object) bool {
+		reach := int(nearLengths * float64(max(o.Box.Dx(), o.Box.Dy())))
+		return !o.Automatic() && !o.Gone && !o.Box.Empty() && o.Box.Inset(-reach).Overlaps(box)
+	})
 }
 
 // ahead is where a track may be in the frame that is planned: the next one, or where frames are computed ahead the one after it.

@@ -264,6 +264,34 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// Who walks near what people marked is looked at, though no object will begin there, and is not where it is not near or what
+// was marked is gone.
+func TestNeighbours(t *testing.T) {
+	s := begin(t, Config{Classes: []string{"cat"}})
+	length := box(0).Dy()
+	s.objects = []tracker.Object{{ID: 7, State: tracker.Visible, Box: box(100)}}
+	s.observe()
+	near, far := box(100).Max.X+length*9/10, box(100).Max.X+length*11/10
+	for n := range 10 {
+		if s.frame(person(box(100)), person(box(near)), person(box(far))); n == 3 {
+			s.mark(7)
+		}
+	}
+	if o, _ := s.table.Get(7); o.Track == 0 {
+		t.Fatal("what was marked has no track")
+	}
+	if c := s.candidates(); len(c) != 1 || !c[0].Beside || features.IoU(c[0].Box, box(near)) < .9 {
+		t.Errorf("candidates %v; want one at %v, beside", c, box(near))
+	}
+	s.apply(objects.Bind{ID: 7, Gone: true})
+	for range 2 {
+		s.frame(person(box(near)))
+	}
+	if c := s.candidates(); len(c) != 0 {
+		t.Errorf("candidates %v beside what is gone; want none", c)
+	}
+}
+
 // Nothing begins of a class that is not wanted, with a lower score, where Begin forbids it, while people mark, or
 // where there is an object of people's.
 func TestBeginsNot(t *testing.T) {
@@ -277,7 +305,8 @@ func TestBeginsNot(t *testing.T) {
 	for range 10 {
 		s.frame(dog, unsure, person(box(400)), person(box(100)))
 	}
-	if w := s.candidates(); len(s.objects) != 1 || len(w) != 1 || w[0].Box != box(300) {
+	beside := func(c tracker.Candidate) bool { return c.Beside }
+	if w := slices.DeleteFunc(s.candidates(), beside); len(s.objects) != 1 || len(w) != 1 || w[0].Box != box(300) {
 		t.Errorf("objects %v, windows %v; want people's alone, and only who is unsure to be looked at", s.objects, w)
 	}
 	s.marked = true
