@@ -437,11 +437,11 @@ func (m *Marker) Candidates(table objects.Table) (all []tracker.Candidate) {
 	return all
 }
 
-// beside tells whether a box is near what people marked.
+// beside tells whether a box is near what people marked, and is followed by a track.
 func (v *view) beside(box image.Rectangle) bool {
-	return slices.ContainsFunc(v.All(), func(o objects.Object) bool {
+	return v.stands() && slices.ContainsFunc(v.All(), func(o objects.Object) bool {
 		reach := int(nearLengths * float64(max(o.Box.Dx(), o.Box.Dy())))
-		return !o.Automatic() && !o.Gone && !o.Box.Empty() && o.Box.Inset(-reach).Overlaps(box)
+		return !o.Automatic() && o.Track != 0 && !o.Box.Empty() && o.Box.Inset(-reach).Overlaps(box)
 	})
 }
 

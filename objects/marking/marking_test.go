@@ -283,12 +283,17 @@ func TestNeighbours(t *testing.T) {
 	if c := s.candidates(); len(c) != 1 || !c[0].Beside || features.IoU(c[0].Box, box(near)) < .9 {
 		t.Errorf("candidates %v; want one at %v, beside", c, box(near))
 	}
+	track := func() uint32 { o, _ := s.table.Get(7); return o.Track }()
 	s.apply(objects.Bind{ID: 7, Gone: true})
-	for range 2 {
-		s.frame(person(box(near)))
+	if slices.ContainsFunc(s.candidates(), func(c tracker.Candidate) bool { return c.Beside }) {
+		t.Error("who is beside what is gone is to be looked at")
+	}
+	s.apply(objects.Bind{ID: 7, Track: track})
+	for s.pan = 8; s.m.stands(); {
+		s.frame(person(box(100)), person(box(near)))
 	}
 	if c := s.candidates(); len(c) != 0 {
-		t.Errorf("candidates %v beside what is gone; want none", c)
+		t.Errorf("candidates %v while the camera moves; want none", c)
 	}
 }
 
