@@ -511,7 +511,8 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show is the role whose users see the pictures with nothing hidden: operator; or nobody, so that no user sees them. Default "nobody".
+	// Show names the role that sees the pictures with nothing hidden. operator lets users with that role see them; nobody
+	// lets no user see them. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -62,10 +62,10 @@ const (
 	seekPictures  = 25
 )
 
-// A Candidate is where something is that may be marked in the next scene, and where it may be by then.
+// A Candidate is something that has no mask and is to be seen in the next scene: Box is where it is, Ahead where it may be by then.
 type Candidate struct {
 	Box, Ahead image.Rectangle
-	// Beside is whether it will not be marked, but is near what is followed: the network sees it, no finer than the rest.
+	// Beside is whether it only passes near what is followed. Else it may be marked there, so that superpixels are finer.
 	Beside bool
 }
 

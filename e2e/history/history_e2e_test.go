@@ -5,7 +5,6 @@ package history
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,10 +39,7 @@ const (
 )
 
 // world is a segd that keeps what happens.
-type world struct {
-	*testing.T
-	segd *harness.Segd
-}
+type world struct{ harness.World }
 
 // start runs a segd that keeps its files in dir. The clip's persons walk through strips of the picture: one enters another
 // about once a second.
@@ -58,18 +54,9 @@ func start(t *testing.T, dir, pictures string) *world {
 	segd := harness.Run(t, fmt.Sprintf("http: {addr: '%s', token: %s, viewer_token: %s}\nwhip: {addr: '%s', token: %s}\nnats: {addr: '%s', store_dir: '%s', pictures: %s}\n"+
 		"superpixels: 300\nmodel: {short_side: 352}\ncameras:\n- {name: yard, url: 'file:%s', loop: true, detect: {classes: [person], every: 300ms}, zones: [%s]}\n",
 		addrs[0], token, viewer, addrs[2], publisher, addrs[1], dir, pictures, demo.FindClip(), strings.Join(zones, ", ")))
-	w := &world{t, segd}
-	w.until("masks", func() bool { return w.metric("segd_frames_total", "outcome", "published") > 0 })
+	w := &world{harness.World{T: t, Segd: segd, Token: token, Limit: limit}}
+	w.Until("masks", func() bool { return w.Metric("segd_frames_total", "outcome", "published") > 0 })
 	return w
-}
-
-// ask is a request of who has that token. One for which it has no allowance left is made again.
-func (w *world) ask(path, as string) (status int, body []byte, err error) {
-	for {
-		if status, body, err = harness.AskAs(w.Context(), w.segd.Page+strings.TrimPrefix(path, "/"), as); status != http.StatusTooManyRequests || harness.Pause(w.Context(), time.Second) != nil {
-			return status, body, err
-		}
-	}
 }
 
 // event is what is looked at of one.
@@ -87,7 +74,7 @@ func (e event) at() time.Time {
 func (w *world) history(query url.Values) (all []event, err error) {
 	query.Set("limit", "50")
 	for {
-		status, body, err := w.ask("api/v1/history?"+query.Encode(), viewer)
+		status, body, err := w.Ask("api/v1/history?"+query.Encode(), viewer)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +96,7 @@ func (w *world) history(query url.Values) (all []event, err error) {
 // picture is that of an event, as a viewer gets it; nil where there is none.
 func (w *world) picture(ev event) []byte {
 	w.Helper()
-	status, body, err := w.ask(ev.Thumbnail, viewer)
+	status, body, err := w.Ask(ev.Thumbnail, viewer)
 	if err != nil || status != http.StatusOK && status != http.StatusNotFound {
 		w.Fatalf("%s: %d, %v", ev.Thumbnail, status, err)
 	}
@@ -125,37 +112,13 @@ func (w *world) picture(ev event) []byte {
 // count is a counter of the pictures.
 func (w *world) count(outcome string) int {
 	w.Helper()
-	return w.metric("segd_bus_pictures_total", "outcome", outcome)
-}
-
-// metric is the sum of a metric's values with these labels.
-func (w *world) metric(name string, labels ...string) int {
-	w.Helper()
-	status, text, err := w.ask("metrics", token)
-	if err != nil || status != http.StatusOK {
-		w.Fatalf("/metrics: %d, %v", status, err)
-	}
-	now, err := harness.ParseMetrics(text)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return int(now.Sum(name, labels...))
-}
-
-func (w *world) until(what string, ok func() bool) {
-	w.Helper()
-	harness.Until(w, limit, what, func(context.Context) error {
-		if !ok() {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	return w.Metric("segd_bus_pictures_total", "outcome", outcome)
 }
 
 // stream is how one of segd's is.
 func (w *world) stream(kind bus.Kind) *jetstream.StreamInfo {
 	w.Helper()
-	js, err := jetstream.New(harness.Connect(w, w.segd.NATS))
+	js, err := jetstream.New(harness.Connect(w, w.Segd.NATS))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -169,7 +132,7 @@ func (w *world) stream(kind bus.Kind) *jetstream.StreamInfo {
 // TestHistory goes on from step to step.
 func TestHistory(t *testing.T) {
 	w := start(t, t.TempDir(), "{max_age: 1h}")
-	w.until("events with pictures", func() bool {
+	w.Until("events with pictures", func() bool {
 		all, err := w.history(url.Values{"kind": {"object_entered"}})
 		return err == nil && len(all) >= 30 && w.count("kept") >= 20
 	})
@@ -183,7 +146,7 @@ func TestHistory(t *testing.T) {
 		{"segd is killed, and knows all of it after", (*world).killed},
 		{"the page", (*world).page},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { step.do(&world{t, w.segd}) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.do(&world{harness.World{T: t, Segd: w.Segd, Token: token, Limit: limit}}) }) {
 			t.FailNow()
 		}
 	}
@@ -231,23 +194,23 @@ func (w *world) roles() {
 	i := slices.IndexFunc(all, func(e event) bool { return e.Thumbnail != "" })
 	for _, path := range []string{"api/v1/history", "api/v1/history/export?limit=1", all[i].Thumbnail} {
 		for as, want := range map[string]int{"": 401, "wrong-0123456789abcdef": 401, publisher: 401, viewer: 200, token: 200} {
-			if status, body, err := w.ask(path, as); err != nil || status != want {
+			if status, body, err := w.Ask(path, as); err != nil || status != want {
 				w.Errorf("%s as %q: %d %.100s, %v; want %d", path, as, status, body, err, want)
 			}
 		}
 	}
-	if status, body, err := w.ask("history", ""); err != nil || status != 200 || !bytes.Contains(body, []byte("Sign in")) {
+	if status, body, err := w.Ask("history", ""); err != nil || status != 200 || !bytes.Contains(body, []byte("Sign in")) {
 		w.Errorf("the page for a stranger: %d, %v; want that to sign in", status, err)
 	}
 	for query, want := range map[string]string{"limit=0": "limit", "kind=arrived": "kind", "camera=yard.*": "camera", "from=now": "from", "size=1": "size"} {
-		if status, body, err := w.ask("api/v1/history?"+query, viewer); err != nil || status != 400 || !bytes.Contains(body, fmt.Appendf(nil, `"field":%q`, want)) {
+		if status, body, err := w.Ask("api/v1/history?"+query, viewer); err != nil || status != 400 || !bytes.Contains(body, fmt.Appendf(nil, `"field":%q`, want)) {
 			w.Errorf("%s: %d %s, %v", query, status, body, err)
 		}
 	}
 }
 
 func (w *world) exported() {
-	status, body, err := w.ask("api/v1/history/export?zone=strip-4", viewer)
+	status, body, err := w.Ask("api/v1/history/export?zone=strip-4", viewer)
 	if err != nil || status != 200 {
 		w.Fatalf("%d, %v", status, err)
 	}
@@ -298,9 +261,9 @@ func (w *world) killed() {
 		}
 	}
 	kept := w.count("kept")
-	w.until("the newest picture to be kept, too", func() bool { return w.count("kept") > kept })
-	w.segd.Kill()
-	if err := w.segd.Start(w.Context()); err != nil {
+	w.Until("the newest picture to be kept, too", func() bool { return w.count("kept") > kept })
+	w.Segd.Kill()
+	if err := w.Segd.Start(w.Context()); err != nil {
 		w.Fatal(err)
 	}
 	after, err := w.history(url.Values{})
@@ -325,7 +288,7 @@ func (w *world) killed() {
 // TestRetention has more pictures kept than may be: the stream stays below its limit, and the oldest are gone.
 func TestRetention(t *testing.T) {
 	w := start(t, t.TempDir(), "{max_age: 1h, max_mib: 1}")
-	w.until("kept pictures", func() bool { return w.count("kept") >= 5 })
+	w.Until("kept pictures", func() bool { return w.count("kept") >= 5 })
 	all, err := w.history(url.Values{})
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +296,7 @@ func TestRetention(t *testing.T) {
 	slices.Reverse(all)
 	i := slices.IndexFunc(all, func(e event) bool { return e.Thumbnail != "" })
 	first := all[i]
-	js, err := jetstream.New(harness.Connect(t, w.segd.NATS))
+	js, err := jetstream.New(harness.Connect(t, w.Segd.NATS))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,14 +309,14 @@ func TestRetention(t *testing.T) {
 		}
 	}
 	kept := w.count("kept")
-	w.until("more pictures", func() bool { return w.count("kept") > kept })
+	w.Until("more pictures", func() bool { return w.count("kept") > kept })
 	s := w.stream(bus.KindPicture)
 	t.Logf("%d pictures with %d bytes of 300 and more that there were", s.State.Msgs, s.State.Bytes)
 	if s.State.Bytes > 1<<20 {
 		t.Errorf("%d bytes", s.State.Bytes)
 	}
-	w.segd.Kill() // its memory has the newest
-	if err := w.segd.Start(t.Context()); err != nil {
+	w.Segd.Kill() // its memory has the newest
+	if err := w.Segd.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if w.picture(first) != nil {
@@ -377,16 +340,16 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	w := start(t, disk, "{max_age: 1h}")
-	w.until("kept pictures", func() bool { return w.count("kept") >= 5 })
+	w.Until("kept pictures", func() bool { return w.count("kept") >= 5 })
 	var masks, events atomic.Int64
-	nc := harness.Connect(t, w.segd.NATS)
+	nc := harness.Connect(t, w.Segd.NATS)
 	for subject, n := range map[string]*atomic.Int64{"segd.v1.home.yard.mask": &masks, "segd.v1.home.yard.event": &events} {
 		if _, err := nc.Subscribe(subject, func(*nats.Msg) { n.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// How long masks take with room and without is not judged; that none is missing is.
-	published := func() int { return w.metric("segd_frames_total", "outcome", "published") }
+	published := func() int { return w.Metric("segd_frames_total", "outcome", "published") }
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
 	if err != nil {
@@ -403,8 +366,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	began := published()
 	masksBefore, eventsBefore := masks.Load(), events.Load()
-	w.until("lost pictures", func() bool { return w.count("lost") > 0 })
-	frames, failed := published(), w.metric("segd_bus_lost_total", "kind", "mask")
+	w.Until("lost pictures", func() bool { return w.count("lost") > 0 })
+	frames, failed := published(), w.Metric("segd_bus_lost_total", "kind", "mask")
 	t.Logf("on the full disk: %d frames published, %d masks and %d events heard, %d pictures lost", frames-began, masks.Load()-masksBefore, events.Load()-eventsBefore, w.count("lost"))
 	if heard := int(masks.Load() - masksBefore); failed != 0 || frames-began < 50 || heard < frames-began-10 {
 		t.Errorf("%d frames were published, %d masks heard, %d lost", frames-began, heard, failed)
@@ -416,8 +379,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := w.count("kept")
-	w.until("kept pictures again", func() bool { return w.count("kept") > kept })
-	w.until("the history", func() bool {
+	w.Until("kept pictures again", func() bool { return w.count("kept") > kept })
+	w.Until("the history", func() bool {
 		all, err := w.history(url.Values{})
 		return err == nil && len(all) > 0
 	})

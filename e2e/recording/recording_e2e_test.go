@@ -4,7 +4,6 @@ package recording
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,10 +33,7 @@ const (
 )
 
 // world is a segd that records a camera.
-type world struct {
-	*testing.T
-	segd *harness.Segd
-}
+type world struct{ harness.World }
 
 // camera is one that serves the clip by RTSP, until the test ends.
 func camera(t *testing.T) (url string) {
@@ -70,42 +65,9 @@ func start(t *testing.T, url, dir string) *world {
 		"superpixels: 300\nmodel: {short_side: 352}\ncameras:\n- {name: yard, url: '%s', transport: tcp, detect: {classes: [person], every: 300ms}%s, "+
 		"zones: [{name: left, polygon: [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]}]}\n",
 		addrs[0], token, viewer, addrs[2], addrs[1], t.TempDir(), dir, url, record))
-	w := &world{t, segd}
-	w.until("masks", func() bool { return w.metric("segd_frames_total", "outcome", "published") > 0 })
+	w := &world{harness.World{T: t, Segd: segd, Token: token, Limit: limit}}
+	w.Until("masks", func() bool { return w.Metric("segd_frames_total", "outcome", "published") > 0 })
 	return w
-}
-
-func (w *world) until(what string, ok func() bool) {
-	w.Helper()
-	harness.Until(w, limit, what, func(context.Context) error {
-		if !ok() {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-}
-
-// ask is a request of who has that token. One for which it has no allowance left is made again.
-func (w *world) ask(path, as string) (status int, body []byte, err error) {
-	for {
-		if status, body, err = harness.AskAs(w.Context(), w.segd.Page+strings.TrimPrefix(path, "/"), as); status != http.StatusTooManyRequests || harness.Pause(w.Context(), time.Second) != nil {
-			return status, body, err
-		}
-	}
-}
-
-// metric is the sum of a metric's values with these labels.
-func (w *world) metric(name string, labels ...string) int {
-	w.Helper()
-	status, text, err := w.ask("metrics", token)
-	if err != nil || status != http.StatusOK {
-		w.Fatalf("/metrics: %d, %v", status, err)
-	}
-	now, err := harness.ParseMetrics(text)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return int(now.Sum(name, labels...))
 }
 
 type segment struct {
@@ -118,7 +80,7 @@ const recordings = "api/v1/cameras/yard/recordings"
 
 func (w *world) segments() (state string, all []segment) {
 	w.Helper()
-	status, body, err := w.ask(recordings, viewer)
+	status, body, err := w.Ask(recordings, viewer)
 	var list struct {
 		State    string
 		Segments []segment
@@ -132,7 +94,7 @@ func (w *world) segments() (state string, all []segment) {
 // TestRecording goes on from step to step.
 func TestRecording(t *testing.T) {
 	w := start(t, camera(t), t.TempDir())
-	w.until("two files", func() bool { _, all := w.segments(); return len(all) >= 2 })
+	w.Until("two files", func() bool { _, all := w.segments(); return len(all) >= 2 })
 	for _, step := range []struct {
 		name string
 		do   func(*world)
@@ -142,7 +104,7 @@ func TestRecording(t *testing.T) {
 		{"the page", (*world).page},
 		{"segd is killed, and what it wrote is there after", (*world).killed},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { step.do(&world{t, w.segd}) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.do(&world{harness.World{T: t, Segd: w.Segd, Token: token, Limit: limit}}) }) {
 			t.FailNow()
 		}
 	}
@@ -158,7 +120,7 @@ func (w *world) file() {
 	if gap := all[1].Start.Sub(first.End).Abs(); gap > time.Second/fps {
 		w.Errorf("%v between two files", gap)
 	}
-	_, video, err := w.ask(recordings+"/"+first.Name, viewer)
+	_, video, err := w.Ask(recordings+"/"+first.Name, viewer)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -176,7 +138,7 @@ func (w *world) file() {
 			w.Errorf("FFmpeg says %s; want %s", out, want)
 		}
 	}
-	_, text, err := w.ask(recordings+"/"+first.Name+"/masks", viewer)
+	_, text, err := w.Ask(recordings+"/"+first.Name+"/masks", viewer)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -206,12 +168,12 @@ func (w *world) roles() {
 	_, all := w.segments()
 	for _, path := range []string{recordings, recordings + "/" + all[0].Name, recordings + "/" + all[0].Name + "/masks"} {
 		for as, want := range map[string]int{"": 401, "wrong-0123456789abcdef": 401, viewer: 200, token: 200} {
-			if status, body, err := w.ask(path, as); err != nil || status != want {
+			if status, body, err := w.Ask(path, as); err != nil || status != want {
 				w.Errorf("%s as %q: %d %.100s, %v; want %d", path, as, status, body, err, want)
 			}
 		}
 	}
-	if status, body, err := w.ask("recordings", ""); err != nil || status != 200 || !bytes.Contains(body, []byte("Sign in")) {
+	if status, body, err := w.Ask("recordings", ""); err != nil || status != 200 || !bytes.Contains(body, []byte("Sign in")) {
 		w.Errorf("the page for a stranger: %d, %v; want that to sign in", status, err)
 	}
 }
@@ -219,9 +181,9 @@ func (w *world) roles() {
 func (w *world) killed() {
 	_, before := w.segments()
 	last := before[len(before)-1]
-	w.until("some of the next file", func() bool { return time.Since(last.End) > 8*time.Second })
-	w.segd.Kill()
-	if err := w.segd.Start(w.Context()); err != nil {
+	w.Until("some of the next file", func() bool { return time.Since(last.End) > 8*time.Second })
+	w.Segd.Kill()
+	if err := w.Segd.Start(w.Context()); err != nil {
 		w.Fatal(err)
 	}
 	_, after := w.segments()
@@ -232,7 +194,7 @@ func (w *world) killed() {
 	if length := cut.End.Sub(cut.Start); length < 5*time.Second {
 		w.Errorf("of the file that was written %v are left", length)
 	}
-	w.until("that it goes on", func() bool { state, _ := w.segments(); return state == "recording" })
+	w.Until("that it goes on", func() bool { state, _ := w.segments(); return state == "recording" })
 	w.Logf("of the file that was written %v are left", cut.End.Sub(cut.Start))
 }
 
@@ -248,9 +210,9 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	w := start(t, camera(t), disk)
-	w.until("a recording", func() bool { return w.metric("segd_recording_written_bytes_total") > 1<<20 })
+	w.Until("a recording", func() bool { return w.Metric("segd_recording_written_bytes_total") > 1<<20 })
 	var masks atomic.Int64
-	if _, err := harness.Connect(t, w.segd.NATS).Subscribe("segd.v1.home.yard.mask", func(*nats.Msg) { masks.Add(1) }); err != nil {
+	if _, err := harness.Connect(t, w.Segd.NATS).Subscribe("segd.v1.home.yard.mask", func(*nats.Msg) { masks.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
 	filler := filepath.Join(disk, "filler")
@@ -264,21 +226,21 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || f.Close() != nil {
 		t.Fatal(err)
 	}
-	w.until("lost video", func() bool { return w.metric("segd_recording_lost_total", "reason", "disk") > 30 })
+	w.Until("lost video", func() bool { return w.Metric("segd_recording_lost_total", "reason", "disk") > 30 })
 	if state, all := w.segments(); state != "failed" || len(all) == 0 {
 		t.Errorf("%s, %d files", state, len(all))
 	}
-	before, heard := w.metric("segd_frames_total", "outcome", "published"), masks.Load()
-	w.until("frames", func() bool { return w.metric("segd_frames_total", "outcome", "published") > before+50 })
+	before, heard := w.Metric("segd_frames_total", "outcome", "published"), masks.Load()
+	w.Until("frames", func() bool { return w.Metric("segd_frames_total", "outcome", "published") > before+50 })
 	if heard = masks.Load() - heard; heard < 40 {
 		t.Errorf("%d masks heard of more than 50 frames", heard)
 	}
-	t.Logf("on the full disk: %d masks heard, %d frames of video lost", heard, w.metric("segd_recording_lost_total", "reason", "disk"))
+	t.Logf("on the full disk: %d masks heard, %d frames of video lost", heard, w.Metric("segd_recording_lost_total", "reason", "disk"))
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	_, files := w.segments()
-	w.until("that it records again", func() bool {
+	w.Until("that it records again", func() bool {
 		state, all := w.segments()
 		return state == "recording" && len(all) > len(files)
 	})
@@ -311,14 +273,7 @@ func TestCost(t *testing.T) {
 			t.Fatal(err)
 		}
 		cpu := func() (seconds float64, frames int) {
-			_, text, err := w.ask("metrics", token)
-			if err != nil {
-				t.Fatal(err)
-			}
-			now, err := harness.ParseMetrics(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := w.Metrics()
 			return now.Sum("process_cpu_seconds_total"), int(now.Sum("segd_frames_total", "outcome", "published"))
 		}
 		before, framesBefore := cpu()
@@ -327,6 +282,6 @@ func TestCost(t *testing.T) {
 		}
 		after, framesAfter := cpu()
 		t.Logf("recording %v: %.1f core-ms a published frame, %d frames, %.2f cores", dir != "", 1000*(after-before)/float64(framesAfter-framesBefore), framesAfter-framesBefore, (after-before)/during.Seconds())
-		w.segd.End()
+		w.Segd.End()
 	}
 }
