@@ -316,7 +316,7 @@ func TestMend(t *testing.T) {
 // Pictures that all come at one time do not wait for another one.
 func TestManyAtOnce(t *testing.T) {
 	units := video(t, codec.EncoderConfig{}, 2)
-	c := open(t, Config{Dir: t.TempDir()}).camera("gate")
+	c := open(t, Config{Dir: t.TempDir()}).Camera("gate")
 	c.store.Close()
 	var err error
 	if c.store.root, err = os.OpenRoot(c.store.cfg.Dir); err != nil { // this goroutine writes from now on
@@ -347,7 +347,7 @@ func TestFaults(t *testing.T) {
 	var log bytes.Buffer
 	s := open(t, Config{Dir: dir})
 	s.faults.Write = func(message string, args ...any) { log.WriteString(message); log.WriteString(args[3].(error).Error()) }
-	c := s.camera("gate")
+	c := s.Camera("gate")
 	write := func(u ingest.Unit) { s.do(job{camera: c, unit: u}) }
 	s.Close()
 	var err error
