@@ -51,6 +51,10 @@ const markIoU = 0.5
 // towards each other at .8 lengths a second each are known for .6 s before they meet.
 const nearLengths = 1.
 
+// nearEvery is how often at most that is done: boxes that follow one another within 100 ms say less (package track), and
+// frames of 10/s are not all 100 ms apart.
+const nearEvery = 90 * time.Millisecond
+
 // A Marker knows the tracks of one camera. It belongs to one goroutine.
 type Marker struct {
 	cfg     Config
@@ -59,6 +63,7 @@ type Marker struct {
 	about   map[uint32]note // by track
 	time    time.Duration   // of the last frame
 	since   time.Duration   // from the frame before to the last one
+	beside  time.Duration   // of the last frame after which what is near what people marked is looked at
 	size    image.Point     // of the pictures
 	cuts    features.CutDetector
 	camera  features.CameraMotion
@@ -189,6 +194,9 @@ func (m *Marker) Decide(table objects.Table, f *Frame) Decision {
 		d.begin("the scene was cut")
 	}
 	m.since, m.time = max(0, f.Time-m.time), f.Time
+	if since := f.Time - m.beside; since >= nearEvery || since < 0 {
+		m.beside = f.Time
+	}
 	m.moves += motionRate * (motion - m.moves)
 	var ended []track.Ended
 	m.part = f.Part
@@ -430,15 +438,15 @@ func (m *Marker) Candidates(table objects.Table) (all []tracker.Candidate) {
 		t := &m.now[i]
 		o, has := v.OfTrack(t.ID)
 		begins := !has && v.may(t) || has && o.Dormant
-		if t.State != track.Lost && (begins || !has && v.beside(rounded(t.Box))) {
+		if t.State != track.Lost && (begins || !has && m.beside == m.time && v.near(rounded(t.Box))) {
 			all = append(all, tracker.Candidate{Box: rounded(t.Box), Ahead: rounded(m.ahead(t)), Beside: !begins})
 		}
 	}
 	return all
 }
 
-// beside tells whether a box is near what people marked, and is followed by a track.
-func (v *view) beside(box image.Rectangle) bool {
+// near tells whether a box is near what people marked, and is followed by a track.
+func (v *view) near(box image.Rectangle) bool {
 	return v.stands() && slices.ContainsFunc(v.All(), func(o objects.Object) bool {
 		reach := int(nearLengths * float64(max(o.Box.Dx(), o.Box.Dy())))
 		return !o.Automatic() && o.Track != 0 && !o.Box.Empty() && o.Box.Inset(-reach).Overlaps(box)
