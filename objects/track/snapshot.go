@@ -55,8 +55,8 @@ func (t *Tracker) Snapshot() Snapshot {
 // Restore replaces all tracks by those of a snapshot. It refuses what Snapshot cannot have returned, and then changes
 // nothing.
 func (t *Tracker) Restore(s Snapshot) error {
-	if len(s.Tracks) > t.config.Most {
-		return fmt.Errorf("track: a snapshot of %d tracks; %d is the most", len(s.Tracks), t.config.Most)
+	if len(s.Tracks) > mostTracks {
+		return fmt.Errorf("track: a snapshot of %d tracks; %d is the most", len(s.Tracks), mostTracks)
 	}
 	before := uint32(0)
 	for i := range s.Tracks {
@@ -80,7 +80,7 @@ func (t *Tracker) Restore(s Snapshot) error {
 		n.confirmed = true
 		n.missed = k.Unseen
 		n.seen, n.looked = t.now-k.Unseen, t.now
-		n.begun = n.seen - max(t.config.Predict, againAfter)
+		n.begun = n.seen - max(predictFor, againAfter)
 		n.learn(k.Appearance, 1)
 	}
 	t.next = max(1, s.Next)

@@ -37,7 +37,7 @@ type Frame struct {
 type State uint8
 
 // A track is Tentative until it is confirmed, Seen while it is detected, Predicted while it is not,
-// and Lost after Config.Predict of that, until it is known again or ends.
+// and Lost after a second of that, until it is known again or ends.
 const (
 	Tentative State = iota
 	Seen
@@ -81,17 +81,11 @@ const (
 
 // Config holds what a user may want otherwise. The zero value means the defaults.
 type Config struct {
-	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .1. Those from Sure on, default
-	// .4 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .65, is not confirmed.
-	Least, Sure, Confirm float64
-	// Predict is for how long at most a track that is looked for in vain is still said to be somewhere: less for a thing so fast
-	// that it may be anywhere before. Default 1 s.
-	Predict time.Duration
+	// Confirm is the score of a detection without which a track is not confirmed. Default DefaultConfirm.
+	Confirm float64
 	// Keep is for how long a track can be known again. Default 6 s.
 	Keep time.Duration
 	// Reidentify is the scalar product of appearances from which on a lost track is known again where it is expected, and a
 	// higher one elsewhere; 1 is never. Default DefaultReidentify.
 	Reidentify float64
-	// Most is how many tracks there are at most, and detections of a frame, the surest. Default 256.
-	Most int
 }

@@ -144,7 +144,7 @@ func TestLostMovesWithThePicture(t *testing.T) {
 }
 
 func TestPredictionEnds(t *testing.T) {
-	for _, c := range []Config{{}, {Predict: 1500 * time.Millisecond, Keep: 3 * second}} {
+	for _, c := range []Config{{}, {Keep: 3 * second}} {
 		k := tracker(t, c)
 		var predicted, kept float64
 		play(k, 0, 12*second, 10, func(s float64) []Detection {
@@ -167,7 +167,7 @@ func TestPredictionEnds(t *testing.T) {
 		if _, ended := k.Step(&Frame{Time: 43 * second}); len(ended) != 1 || ended[0].Lost {
 			t.Errorf("%+v ended after a pause; want one that nothing looked for", ended)
 		}
-		if p := k.config.Predict.Seconds(); math.Abs(predicted-p) > .11 {
+		if p := predictFor.Seconds(); math.Abs(predicted-p) > .11 {
 			t.Errorf("predicted for %v s; want %v", predicted, p)
 		}
 		if p := k.config.Keep.Seconds(); math.Abs(kept-p) > .11 {
@@ -625,22 +625,23 @@ func TestClasses(t *testing.T) {
 }
 
 func TestMost(t *testing.T) {
-	k := tracker(t, Config{Most: 3})
+	k := tracker(t, Config{})
 	many := func(n int, y float64) (found []Detection) {
 		for i := range n {
-			found = append(found, seen(at(50+60*float64(i), y), .8-.01*float64(i)))
+			x, y := 12*float64(i%80), y+20*float64(i/80)
+			found = append(found, seen(Box{x, y, x + 10, y + 15}, .8-.0001*float64(i)))
 		}
 		return found
 	}
-	play(k, 0, second, 10, func(float64) []Detection { return many(10, 200) }, func(_ float64, tracks []Track, _ []Ended) {
-		if len(tracks) != 3 || tracks[2].ID != 3 {
-			t.Fatalf("%+v", tracks)
+	play(k, 0, second, 10, func(float64) []Detection { return many(mostTracks+10, 200) }, func(_ float64, tracks []Track, _ []Ended) {
+		if len(tracks) != mostTracks || tracks[mostTracks-1].ID != mostTracks {
+			t.Fatalf("%d tracks", len(tracks))
 		}
 	})
 	play(k, second, 3*second, 10, func(float64) []Detection { return nil }, nil)
 	// What is lost makes room.
 	tracks, ended := k.Step(&Frame{Time: 3 * second, Found: many(1, 450)})
-	if len(tracks) != 3 || tracks[2].ID != 4 || len(ended) != 1 || ended[0].Reason != Forgotten {
+	if len(tracks) != mostTracks || tracks[mostTracks-1].ID != mostTracks+1 || len(ended) != 1 || ended[0].Reason != Forgotten {
 		t.Errorf("%+v, %+v", tracks, ended)
 	}
 }
@@ -690,8 +691,8 @@ func TestSnapshotAndRestore(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := New(Config{Sure: 2, Least: -1, Confirm: math.Inf(1), Predict: -1, Keep: -1, Most: -1})
-	for _, want := range []string{"Sure", "Least", "Confirm", "Predict", "Keep", "Most"} {
+	_, err := New(Config{Confirm: math.Inf(1), Keep: -1, Reidentify: 2})
+	for _, want := range []string{"Confirm", "Keep", "Reidentify"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; it says nothing of %s", err, want)
 		}
@@ -827,7 +828,7 @@ func FuzzStep(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(20))
 	f.Add(uint64(0), math.Float64bits(math.NaN()), uint8(200))
 	f.Fuzz(func(t *testing.T, seed, value uint64, steps uint8) {
-		k, rng := tracker(t, Config{Most: 40}), rand.New(rand.NewPCG(seed, value))
+		k, rng := tracker(t, Config{}), rand.New(rand.NewPCG(seed, value))
 		number := func() float64 {
 			switch rng.IntN(20) {
 			case 0:
@@ -859,7 +860,7 @@ func FuzzStep(f *testing.F) {
 				frame.Looked = append(frame.Looked, box())
 			}
 			tracks, ended := k.Step(&frame)
-			if len(tracks) > 40 {
+			if len(tracks) > mostTracks {
 				t.Fatalf("%d tracks", len(tracks))
 			}
 			now := map[uint32]bool{}
@@ -927,7 +928,13 @@ func TestMark(t *testing.T) {
 			t.Errorf("%s: %+v; want it to be found: %t", tt.name, tracks, tt.want)
 		}
 	}
-	if k := tracker(t, Config{Most: 1}); k.Mark(at(200, 300), "person", red) == 0 || k.Mark(at(400, 300), "person", red) != 0 {
-		t.Error("there may be one")
+	k := tracker(t, Config{})
+	for n := range mostTracks {
+		if k.Mark(at(60*float64(n), 300), "person", red) == 0 {
+			t.Fatalf("%d are too many", n)
+		}
+	}
+	if k.Mark(at(400, 600), "person", red) != 0 {
+		t.Errorf("there are more than %d", mostTracks)
 	}
 }

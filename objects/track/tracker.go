@@ -27,9 +27,10 @@ const (
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5
 
-	// missMost is the share of Config.Predict that one look counts for that does not find the track, however
-	// long ago the one before was.
-	missMost = .4
+	// predictFor is for how long at most a track that is looked for in vain is still said to be somewhere: less for a thing so
+	// fast that it may be anywhere before. One look counts for missMost of it at most, however long ago the one before was.
+	predictFor = time.Second
+	missMost   = 400 * time.Millisecond
 	// moment is for how long a track that is not detected counts as seen.
 	moment = 250 * time.Millisecond
 
@@ -49,11 +50,12 @@ const (
 )
 
 const (
-	defaultLeast   = .1
-	defaultSure    = .4
-	defaultPredict = time.Second
-	defaultKeep    = 6 * time.Second
-	defaultMost    = 256
+	// Detections with a score below leastScore do not count. Those from sureScore on, or Config.Confirm, begin tracks, and are given
+	// to tracks first.
+	leastScore, sureScore = .1, .4
+	// mostTracks is how many there are at most, and detections of a frame, the surest.
+	mostTracks  = 256
+	defaultKeep = 6 * time.Second
 	// defaultFocal is the focal length, in pixels, where the size of the picture is not known. Else it is the longer side: the
 	// lens sees 53°, as most surveillance cameras' do.
 	defaultFocal = 1000.
@@ -67,8 +69,9 @@ const (
 
 // A Tracker follows things from frame to frame. It belongs to one goroutine.
 type Tracker struct {
-	config Config
-	next   uint32
+	config      Config
+	least, sure float64 // scores: leastScore and sureScore, or less
+	next        uint32
 	// last is the last frame's time, now the tracker's own, which never goes back.
 	begun     bool
 	last, now time.Duration
@@ -127,23 +130,14 @@ func New(c Config) (*Tracker, error) {
 			faults = append(faults, fmt.Errorf("track: "+format, args...))
 		}
 	}
-	check(c.Sure >= 0 && c.Sure <= 1, "Sure is %v; it is a score, from 0 to 1", c.Sure)
-	check(c.Least >= 0 && c.Least <= 1, "Least is %v; it is a score, from 0 to 1", c.Least)
 	check(c.Confirm >= 0 && c.Confirm <= 1, "Confirm is %v; it is a score, from 0 to 1", c.Confirm)
-	check(c.Predict >= 0, "Predict is %v; it is 0 or more", c.Predict)
 	check(c.Keep >= 0, "Keep is %v; it is 0 or more", c.Keep)
 	check(c.Reidentify >= 0 && c.Reidentify <= 1, "Reidentify is %v; it is a scalar product, from 0 to 1", c.Reidentify)
-	check(c.Most >= 0, "Most is %d; it is 0 or more", c.Most)
-	c.Confirm = cmp.Or(c.Confirm, DefaultConfirm)
-	c.Sure = cmp.Or(c.Sure, min(defaultSure, c.Confirm))
-	c.Least = cmp.Or(c.Least, min(defaultLeast, c.Sure))
-	c.Predict, c.Keep = cmp.Or(c.Predict, defaultPredict), cmp.Or(c.Keep, defaultKeep)
-	c.Reidentify = cmp.Or(c.Reidentify, DefaultReidentify)
-	c.Most = cmp.Or(c.Most, defaultMost)
+	c.Confirm, c.Keep, c.Reidentify = cmp.Or(c.Confirm, DefaultConfirm), cmp.Or(c.Keep, defaultKeep), cmp.Or(c.Reidentify, DefaultReidentify)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	return &Tracker{config: c, next: 1, focal: defaultFocal}, nil
+	return &Tracker{config: c, least: min(leastScore, c.Confirm), sure: min(sureScore, c.Confirm), next: 1, focal: defaultFocal}, nil
 }
 
 // Step takes the next frame and returns all tracks, in the order of their ids, and those that ended. Both
@@ -189,13 +183,13 @@ func (t *Tracker) take(all []Detection) {
 	t.found = t.found[:0]
 	for i := range all {
 		d := &all[i]
-		if !d.Box.valid() || !(d.Score >= t.config.Least && d.Score <= 1) {
+		if !d.Box.valid() || !(d.Score >= t.least && d.Score <= 1) {
 			continue
 		}
 		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: coco.Group(d.Class)})
 	}
 	slices.SortStableFunc(t.found, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
-	t.found = t.found[:min(len(t.found), t.config.Most)]
+	t.found = t.found[:min(len(t.found), mostTracks)]
 }
 
 // unit returns an appearance if it is of unit length, as far as it matters.
@@ -215,8 +209,8 @@ var impossible = math.Inf(-1)
 
 // match gives each track the detection that is of it, if there is one.
 func (t *Tracker) match() {
-	sure := func(d *found) bool { return d.Score >= t.config.Sure }
-	unsure := func(d *found) bool { return d.Score < t.config.Sure }
+	sure := func(d *found) bool { return d.Score >= t.sure }
+	unsure := func(d *found) bool { return d.Score < t.sure }
 	active := func(k *track) bool {
 		return !t.lost(k) && (k.placed() || len(k.appearance) == 0 || !k.known())
 	}
@@ -347,7 +341,7 @@ func (t *Tracker) detect(k *track, d *found) {
 	if d.Score > k.best {
 		k.best, k.class, k.group = d.Score, d.Class, d.group
 	}
-	if d.Score >= t.config.Sure {
+	if d.Score >= t.sure {
 		k.learn(d.appearance, share)
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
@@ -392,18 +386,18 @@ func (t *Tracker) lost(k *track) bool {
 	switch {
 	case k.confirmed:
 	case k.marked:
-		return k.missed > t.config.Predict
+		return k.missed > predictFor
 	default:
 		return k.missed > 0
 	}
-	return k.missed > min(t.config.Predict, k.motion.holds(), max(k.lived(), againAfter)) || k.score < t.config.Sure/2
+	return k.missed > min(predictFor, k.motion.holds(), max(k.lived(), againAfter)) || k.score < t.sure/2
 }
 
 // miss counts for how long tracks were looked for in vain.
 func (t *Tracker) miss(f *Frame) {
 	for _, k := range t.tracks {
 		if k.detected < 0 && f.looked(k.place) {
-			k.missed += min(t.now-k.looked, time.Duration(missMost*float64(t.config.Predict)))
+			k.missed += min(t.now-k.looked, missMost)
 			k.looked = t.now
 		}
 	}
@@ -421,7 +415,7 @@ func (f *Frame) looked(b Box) bool {
 func (t *Tracker) initiate(f *Frame) {
 	for i := range t.found {
 		d := &t.found[i]
-		if d.Score < t.config.Sure {
+		if d.Score < t.sure {
 			return
 		}
 		if d.taken || slices.ContainsFunc(t.tracks, func(k *track) bool {
@@ -466,7 +460,7 @@ func (t *Tracker) Mark(b Box, class string, appearance []float32) uint32 {
 
 // add adds a track that begins now, in the place of the one lost longest if there are too many; nil if none is lost.
 func (t *Tracker) add(b Box, chance float64, class string) *track {
-	if len(t.tracks) >= t.config.Most {
+	if len(t.tracks) >= mostTracks {
 		var longest *track
 		for _, k := range t.tracks {
 			if t.lost(k) && (longest == nil || k.seen < longest.seen) {
