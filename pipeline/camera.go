@@ -22,6 +22,7 @@ import (
 	"github.com/segd/segd/objects/privacy"
 	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
+	"github.com/segd/segd/pipeline/internal/accuracy"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/keeper"
 	"github.com/segd/segd/pipeline/internal/memory"
@@ -95,6 +96,8 @@ type Camera struct {
 	events eventQueue
 	ran    atomic.Bool
 	newest newest
+
+	accuracy accuracy.Records
 
 	// turn is held while stages is used: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.

@@ -24,6 +24,7 @@ func (c *Camera) setStages(s *stages) {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	c.stages = s
+	c.newest.letGoAll()
 }
 
 // atTurn calls do with the camera's stages between two frames.

@@ -42,6 +42,7 @@ func (c *Camera) Hold(ctx context.Context, seq uint64, holder string) (until tim
 			} else if err != nil {
 				return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 			}
+			c.newest.hold(seq)
 		}
 		until = now.Add(HoldFor)
 		s.holds[h] = until
@@ -62,6 +63,12 @@ func (s *stages) letGo(h hold) {
 	if _, ok := s.holds[h]; ok {
 		delete(s.holds, h)
 		s.step.LetGo(h.seq)
+		for other := range s.holds {
+			if other.seq == h.seq {
+				return
+			}
+		}
+		s.c.newest.letGo(h.seq)
 	}
 }
 

@@ -30,7 +30,8 @@ type newest struct {
 	cover   *privacy.Cover // of picture
 	frames  []*segdv1.MaskFrame
 	bytes   int
-	objects objects.Table // of the newest frame, with what was edited since
+	held    map[uint64]*segdv1.MaskFrame // of frames that people hold, beyond the limits too
+	objects objects.Table                // of the newest frame, with what was edited since
 }
 
 // keep takes in a frame that is about to be published, with the objects as of then, and drops the oldest masks
@@ -49,6 +50,32 @@ func (n *newest) keep(it *item, table objects.Table) {
 		n.bytes -= proto.Size(n.frames[0])
 		n.frames = slices.Delete(n.frames, 0, 1)
 	}
+}
+
+// hold keeps a frame's masks, if they are there, until it is let go.
+func (n *newest) hold(seq uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if at, kept := n.find(seq); kept {
+		if n.held == nil {
+			n.held = make(map[uint64]*segdv1.MaskFrame)
+		}
+		n.held[seq] = n.frames[at]
+	}
+}
+
+// letGo ends hold.
+func (n *newest) letGo(seq uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.held, seq)
+}
+
+// letGoAll ends every hold.
+func (n *newest) letGoAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = nil
 }
 
 // drop gives the picture back.
@@ -144,12 +171,15 @@ func (c *Camera) FrameSize() (width, height int) {
 }
 
 // Masks returns the masks of one of the latest frames published, 256 or what takes
-// 16 MiB. They must not be changed. The error wraps api.ErrFrame and says which frames
+// 16 MiB, or of a held one. They must not be changed. The error wraps api.ErrFrame and says which frames
 // are kept.
 func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 	n := &c.newest
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if m := n.held[seq]; m != nil {
+		return m, nil
+	}
 	k := len(n.frames)
 	if k == 0 {
 		return nil, fmt.Errorf("%w: %d; no frame was published yet", api.ErrFrame, seq)

@@ -54,6 +54,11 @@ type Camera interface {
 	Hold(ctx context.Context, seq uint64, holder string) (time.Time, error)
 	// LetGo ends a Hold; one that there is not is no fault.
 	LetGo(ctx context.Context, seq uint64, holder string) error
+	// Judge compares what objects truly cover in a kept frame with its masks, and keeps how they agree.
+	Judge(seq uint64, truths []api.Truth) ([]api.Accuracy, error)
+	// Accuracy returns what is kept of that, the oldest first, and ForgetAccuracy drops it.
+	Accuracy() []api.Accuracy
+	ForgetAccuracy()
 	// Masks returns those of a recent frame.
 	Masks(seq uint64) (*segdv1.MaskFrame, error)
 	// Picture calls use with the newest picture, valid during the call, and its masks.
@@ -346,12 +351,17 @@ func readJSON(w http.ResponseWriter, r *http.Request, most int64, v any) error {
 
 // decode reads body, called what, which must be one JSON object with the fields of v.
 func decode(what string, body []byte, v any) error {
+	if pointer, why := limit.LongJSON(body); why != "" {
+		return badField(api.Field{Pointer: pointer, Detail: why})
+	}
+	return decodeLong(what, body, v)
+}
+
+// decodeLong is decode of JSON whose text may be as long as body.
+func decodeLong(what string, body []byte, v any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return &api.Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s is not a JSON object: %s", what, reason(err))}
-	}
-	if pointer, why := limit.LongJSON(body); why != "" {
-		return badField(api.Field{Pointer: pointer, Detail: why})
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -373,6 +383,10 @@ func jsonName(t reflect.Type) string {
 		return "list"
 	case reflect.Float64:
 		return "number"
+	case reflect.Uint32:
+		return "whole number from 0 to 4294967295"
+	case reflect.Uint64:
+		return "whole number from 0 on"
 	case reflect.Bool:
 		return "boolean"
 	}
