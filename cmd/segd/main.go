@@ -41,7 +41,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cli.Prepare(root, std)
-	talk, measure := toolsCommands()
+	talk, measure := toolsCommands(std)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command

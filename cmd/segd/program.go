@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/client"
 )
 
 // program is another of segd's programs, which has some of segd's commands, and where people get it.
@@ -26,7 +27,7 @@ var (
 
 // toolsCommands are the commands that segd-tools has. What is said of them here is for segd's list of commands, and for
 // help where segd-tools is missing.
-func toolsCommands() (talk, measure []*cobra.Command) {
+func toolsCommands(std cli.Streams) (talk, measure []*cobra.Command) {
 	for _, c := range []struct{ use, short, example string }{
 		{"record CAMERA DIR", "Keep pictures of a camera and their masks, for a data set", "record gate recording"},
 		{"export DIR", "Make a data set of what segd record has kept", "export recording --format coco --split 80,20"},
@@ -34,11 +35,16 @@ func toolsCommands() (talk, measure []*cobra.Command) {
 	} {
 		talk = append(talk, tools.command(&cobra.Command{Use: c.use, Short: c.short, Example: "  segd " + c.example}, strings.Fields(c.use)[0]))
 	}
+	eval := lab.command(&cobra.Command{Use: "eval [COMMAND...]", Short: "Measure segd on benchmark data, or on your own camera", Example: "  segd eval --help\n" +
+		"  segd eval camera gate\n" +
+		"  segd eval davis --root DAVIS\n" +
+		"  segd eval moons --seeds 10"})
+	camera := client.EvalCommand(std) // which no lab is needed for
+	camera.SetHelpFunc(new(cobra.Command).HelpFunc())
+	eval.AddCommand(camera)
 	return talk, []*cobra.Command{
 		tools.command(&cobra.Command{Use: "bench", Short: "Measure what segd costs on this machine", Example: "  segd bench ingest --cameras 16"}, "bench"),
-		lab.command(&cobra.Command{Use: "eval [COMMAND...]", Short: "Measure segd on benchmark data", Example: "  segd eval --help\n" +
-			"  segd eval davis --root DAVIS\n" +
-			"  segd eval moons --seeds 10"}),
+		eval,
 	}
 }
 

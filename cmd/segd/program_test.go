@@ -148,6 +148,24 @@ func TestProgramSignal(t *testing.T) {
 	}
 }
 
+// segd eval camera asks a running segd, and its help is its own, whatever segd-lab there is.
+func TestEvalCamera(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	fake(t, dir, "segd-lab", "lab")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"eval", "camera", "gate", "--page", "nowhere"}, strings.NewReader(""), &out, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), `--page "nowhere"; accepted: such as http://127.0.0.1:8080`) || cli.Status(err) != cli.ExitUsage {
+		t.Errorf("%v, %q", err, &out)
+	}
+	for _, line := range []string{"eval camera --help", "help eval camera"} {
+		out.Reset()
+		if err := run(t.Context(), strings.Fields(line), strings.NewReader(""), &out, io.Discard); err != nil || !strings.Contains(out.String(), "segd eval camera gate --json") {
+			t.Errorf("segd %s: %v, %q", line, err, &out)
+		}
+	}
+}
+
 // The program says what may follow its command, and its help is that of segd help; where it is not there, segd has one
 // of its own.
 func TestProgramsHelp(t *testing.T) {
@@ -165,7 +183,11 @@ func TestProgramsHelp(t *testing.T) {
 		if got := said("help", tt.command); !strings.Contains(got, "Runs "+tt.program) || !strings.Contains(got, tt.source) {
 			t.Errorf("help without %s: %q", tt.program, got)
 		}
-		if got := said(cobra.ShellCompRequestCmd, tt.command, ""); got != ":4\n" {
+		own := "" // what segd has itself
+		if tt.command == "eval" {
+			own = "camera\tSay how good the masks of your own camera are\n"
+		}
+		if got := said(cobra.ShellCompRequestCmd, tt.command, ""); got != own+":4\n" {
 			t.Errorf("completion without %s: %q", tt.program, got)
 		}
 		fake(t, dir, tt.program, "it")

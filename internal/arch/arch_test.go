@@ -115,7 +115,7 @@ var table = map[string]grant{
 	"clients/examples/subscribe-go":    {internal: []string{"bus", "bus/segdv1", "mask"}},
 	"internal/arch":                    {},
 	"cmd/segd/cli":                     {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "internal/plain"}, modules: []string{cobra, pflag, progress, term}},
-	"cmd/segd/client":                  {internal: []string{"annotation", "bus", "bus/segdv1", "pipeline/checkpoint", "config", "fleet", "cmd/segd/backup", "cmd/segd/cli", "cmd/segd/configured", "outputs/draw", "internal/files", "cmd/segd/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"api", "ingest/codec", "cmd/segd/cli/clitest", "cmd/segd/client/clienttest", "internal/waitfor", "mask", nats}},
+	"cmd/segd/client":                  {internal: []string{"annotation", "api", "bus", "bus/segdv1", "pipeline/checkpoint", "config", "fleet", "cmd/segd/backup", "cmd/segd/cli", "cmd/segd/configured", "outputs/draw", "internal/files", "cmd/segd/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "cmd/segd/cli/clitest", "cmd/segd/client/clienttest", "internal/waitfor", "mask", nats}},
 	"cmd/segd/client/clienttest":       {internal: []string{"bus/segdv1", "internal/waitfor", "mask"}, modules: []string{nats}},
 	"cmd/segd/configured":              {internal: []string{"bus", "config", "features", "features/dnn", "cmd/segd/cli", "outputs/mqtt", "pipeline", "outputs/webhook"}},
 	"internal/assignment":              {without: numbersOnly},

@@ -96,13 +96,13 @@ func (f Page) api(path ...string) (*url.URL, http.Header, error) {
 	return u.JoinPath(append([]string{"api/v1"}, path...)...), header, nil
 }
 
-// post has the page's API do something and returns the answer.
-func (f Page) post(ctx context.Context, path string) ([]byte, error) {
-	u, header, err := f.api(path)
+// ask asks the page's API, without a body, and returns the answer.
+func (f Page) ask(ctx context.Context, method string, path ...string) ([]byte, error) {
+	u, header, err := f.api(path...)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}

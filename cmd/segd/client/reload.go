@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ func reloadCommand(std cli.Streams) *cobra.Command {
 	}
 	answerCommand[reloaded](std, Target{what: "the segd"}, cmd, func(to bus.Target, ctx context.Context) ([]byte, error) {
 		if cmd.Flags().Changed("page") {
-			return page.post(ctx, "config/reload")
+			return page.ask(ctx, http.MethodPost, "config/reload")
 		}
 		return to.Reload(ctx)
 	})

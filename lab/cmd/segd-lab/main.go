@@ -20,6 +20,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 		Use:         "segd-lab",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "segd eval"},
 		Short:       "Measure segd on benchmark data",
+		Long:        "segd eval camera CAMERA says how good the masks of your own camera are.\nThe others measure segd on benchmark data.",
 		Example: "  segd eval davis --root DAVIS\n" +
 			"  segd eval moons --seeds 10",
 		Version: version,
