@@ -43,7 +43,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false $$(scripts/modfile e2e) -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test arm64-build image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test accuracy-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test arm64-build image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -237,6 +237,9 @@ browser-test: ## use the page of the demo as people do, in Chromium; pictures in
 
 click-test: ## one click, or a tap, marks what is under the pointer; Shift takes pieces off and on
 	@$(MAKE) --no-print-directory browser-test PAGETEST="-run TestPage/click"
+
+accuracy-test: ## what is true of frozen frames is drawn in the page, and segd eval camera prints how good the masks are
+	@$(MAKE) --no-print-directory browser-test PAGETEST="-run TestAccuracy"
 
 # Both fail on a busy machine: where the demo does not publish its ten frames a second (eight while it is recorded), or drops more than ten.
 pictures: ## take docs/images/page.png and record docs/images/demo.webp of the running demo, headless

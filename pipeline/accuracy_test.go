@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/pipeline/internal/accuracy"
 )
@@ -93,6 +97,42 @@ func TestJudge(t *testing.T) {
 			t.Errorf("dropped, and there are %+v", kept)
 		}
 	})
+}
+
+// What a camera publishes is the same to the bit whether its masks are judged or not.
+func TestJudgeChangesNoMask(t *testing.T) {
+	var runs [2][]*segdv1.MaskFrame
+	for k := range runs {
+		live(t, nil, func(t *testing.T, b *bench, c *Camera) {
+			for range 10 {
+				if m := b.rec.newest(); k == 1 {
+					if _, err := c.Judge(m.Sequence, []api.Truth{{ID: 1, Counts: counts(image.Rect(0, 0, 9, 9))}, {Label: "cat", Counts: counts(image.Rect(20, 20, 40, 40))}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+			b.rec.mu.Lock()
+			defer b.rec.mu.Unlock()
+			runs[k] = slices.Clone(b.rec.masks)
+		})
+	}
+	same := 0
+	for i := range min(len(runs[0]), len(runs[1])) {
+		a, b := runs[0][i], runs[1][i]
+		if a.Sequence != b.Sequence || len(a.Objects) != len(b.Objects) {
+			t.Fatalf("frame %d with %d objects, judged frame %d with %d", a.Sequence, len(a.Objects), b.Sequence, len(b.Objects))
+		}
+		for o := range a.Objects {
+			if !proto.Equal(a.Objects[o], b.Objects[o]) {
+				t.Errorf("frame %d: %v; judged %v", a.Sequence, a.Objects[o], b.Objects[o])
+			}
+			same++
+		}
+	}
+	if same < 30 {
+		t.Errorf("%d masks were compared; want some seconds of them", same)
+	}
 }
 
 func TestJudgeRefuses(t *testing.T) {

@@ -83,7 +83,7 @@ func (w *world) start(t *testing.T, args ...string) {
 	// The browser first: the clip begins to play when the demo starts.
 	w.chromium = harness.Browser(t)
 	demo := harness.Demo(t, append(args, "--superpixels", strconv.Itoa(*superpixels))...)
-	w.url = demo.Page
+	w.url, w.nats = demo.Page, demo.NATS
 	w.log.news = make(chan struct{})
 	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ const firstMark, lastMark = 620, 655
 type world struct {
 	pictures string
 	url      string
+	nats     string
 	walker   map[int]mask.RLE
 	chromium *browser.Browser
 	log      log

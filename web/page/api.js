@@ -60,6 +60,7 @@ export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/$
 export const keep = (camera, id) => ask("PATCH", of(camera, `/objects/${id}`), { kept: true });
 export const remove = (camera, id) => ask("DELETE", of(camera, `/objects/${id}`));
 export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotations"), annotation);
+export const judge = async (camera, truth) => (await ask("POST", of(camera, "/accuracy"), truth)).records;
 export const preview = (camera, annotation, signal) =>
   ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
 

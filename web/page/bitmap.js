@@ -33,6 +33,20 @@ export function paint(bitmap, points, brush, value) {
   }
 }
 
+// fill sets every pixel whose centre is in a polygon, by the even-odd rule.
+export function fill(bitmap, points) {
+  for (let row = 0; row < bitmap.height; row++) {
+    const y = row + 0.5;
+    const crossings = points.flatMap(([x1, y1], i) => {
+      const [x0, y0] = points.at(i - 1);
+      return y0 <= y !== y1 <= y ? [x0 + ((y - y0) * (x1 - x0)) / (y1 - y0)] : [];
+    }).sort((a, b) => a - b);
+    for (let i = 0; i < crossings.length; i += 2) {
+      for (let x = Math.max(0, Math.ceil(crossings[i] - 0.5)); x < bitmap.width && x + 0.5 < crossings[i + 1]; x++) bitmap.bits[row * bitmap.width + x] = 1;
+    }
+  }
+}
+
 function distance(x, y, a, b) {
   const dx = b[0] - a[0];
   const dy = b[1] - a[1];

@@ -40,7 +40,7 @@ const marking = new Marking({ stage, toast, changed: () => showMarking() });
 const panel = new MarkPanel(marking, {
   form: byId("marking"), toolbar: byId("toolbar"), title: byId("marking-title"), targets: byId("targets"),
   fresh: byId("fresh"), name: byId("mark-name"), status: byId("mark-status"), faults: byId("mark-faults"),
-  accept: byId("accept"), cancel: byId("cancel"), tools: [...document.querySelectorAll("[data-tool]")],
+  accept: byId("accept"), cancel: byId("cancel"), judge: byId("judge"), truths: byId("truths"), right: byId("right"), absent: byId("absent"), tools: [...document.querySelectorAll("[data-tool]")],
   brush: byId("brush"), brushSize: byId("brush-size"), brushLabel: byId("brush-label"),
   undo: byId("undo"), redo: byId("redo"), close: byId("close-shape"),
 });

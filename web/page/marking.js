@@ -3,12 +3,14 @@
 import * as api from "./api.js";
 import { toPolygon } from "./bitmap.js";
 import { drawInk } from "./ink.js";
-import { toObjects, warning } from "./message.js";
+import { percent } from "./format.js";
+import { nameOf, toObjects, warning } from "./message.js";
 import { toPath } from "./outline.js";
 import { Pen } from "./pen.js";
 import { Pointer } from "./pointer.js";
 import { Sketch } from "./sketch.js";
 import { Things, toMark } from "./things.js";
+import { Truth, truthTools } from "./truth.js";
 
 const renewEvery = 60000; // ms between words to segd that the frame is still wanted
 const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
@@ -48,7 +50,7 @@ export class Marking {
     this.pointer = new Pointer(stage.canvas, stage.view, {
       picture: () => (this.active ? this.#frame.mask : null),
       drawing: () => this.pen.drawing && this.pen.tool !== "polygon",
-      down: (p, near, shift) => !this.sending && this.pen.down(p, near, shift ? this.#opposite(p) : this.pen.tool),
+      down: (p, near, shift) => !this.sending && this.pen.down(p, near, shift && !this.judging ? this.#opposite(p) : this.pen.tool),
       move: (p, hovering) => {
         this.#at = p;
         this.pen.move(p, hovering);
@@ -64,9 +66,13 @@ export class Marking {
   get frame() { return this.#frame; }
   get colours() { return this.#feed.colours; }
 
+  // judging tells whether what is drawn is compared with the masks, and not followed.
+  get judging() { return this.sketch instanceof Truth; }
+
   // takes tells whether a click marks what it is on: nothing is said of the object yet.
   get takes() {
-    return this.#things?.any && this.pen.tool === "object" && !this.sending && !this.known(this.target) && !this.sketch.marked().includes(this.target);
+    const chosen = this.judging ? this.pen.tool === "paint" : this.pen.tool === "object" && !this.known(this.target);
+    return this.#things?.any && chosen && !this.sending && !this.sketch.marked().includes(this.target);
   }
 
   // hovered is the thing that a click would mark, or null.
@@ -96,6 +102,25 @@ export class Marking {
     this.#hold();
     this.#look();
     this.#renew = setInterval(() => this.#hold(), renewEvery);
+  }
+
+  // judge begins to judge the masks of the frozen frame, or to mark again, as long as nothing is drawn.
+  judge() {
+    if (this.sending || this.sketch.canUndo) return;
+    const known = this.#frame.mask.objects ?? [];
+    this.sketch = this.judging ? new Sketch(this.sketch) : new Truth(this.sketch, known.map((o) => o.id));
+    this.fault = null;
+    this.pen.choose(this.judging ? "paint" : "object");
+    const first = this.judging && (known.find((o) => o.counts && o.area > 0) ?? known[0]);
+    this.choose(first ? first.id : 0);
+  }
+
+  // sayTruth says of the object that its mask is right as it is, or that it is not there.
+  sayTruth(right) {
+    const known = this.known(this.target);
+    if (!this.judging || !known || this.sending) return;
+    this.pen.cancel();
+    this.#add({ kind: "mask", id: this.target, base: right ? known.counts : "" });
   }
 
   // cancel leaves without sending; with marks it has to be asked twice.
@@ -134,6 +159,7 @@ export class Marking {
   }
 
   setTool(tool) {
+    if (this.judging && !truthTools.includes(tool)) return;
     this.pen.choose(tool);
     this.#redraw();
     this.#changed();
@@ -196,12 +222,13 @@ export class Marking {
 
   // accept sends the annotation off and goes back to the live picture.
   async accept() {
-    if (this.sending || !this.sketch.annotation()) return;
+    if (this.sending || !this.sketch.says) return;
     this.sending = true;
     this.fault = null;
     clearTimeout(this.#soon);
     this.#changed();
     try {
+      if (this.judging) return await this.#compare();
       await this.#renumber();
       const annotation = this.sketch.annotation();
       const { objects, warnings } = await api.annotate(this.camera, annotation);
@@ -218,6 +245,14 @@ export class Marking {
       this.fault = problem;
       this.#changed();
     }
+  }
+
+  // #compare sends the truth off, tells how the masks agree with it and goes back to the live picture.
+  async #compare() {
+    const records = await api.judge(this.camera, this.sketch.annotation());
+    this.#leave(true);
+    const told = records.map((r) => `${r.id ? nameOf(r) : r.label || "object"}: J ${r.j.toFixed(2)}, ${percent(r.missed, 1)} missed, ${percent(r.false, 1)} false`);
+    this.#toast.show(`${told.join("; ")}.`);
   }
 
   // #wayBack undoes an annotation: new objects are removed, others get the masks that
@@ -267,8 +302,9 @@ export class Marking {
   }
 
   #add(mark) {
-    const thing = this.#clicked(mark);
-    this.sketch.add(thing ? toMark(thing, mark.id) : mark);
+    const thing = mark.points && this.#clicked(mark);
+    if (this.judging) this.sketch.add(thing ? { kind: "mask", id: mark.id, base: thing.counts } : mark);
+    else this.sketch.add(thing ? toMark(thing, mark.id) : mark);
     this.#marksChanged(thing);
   }
 
@@ -292,7 +328,7 @@ export class Marking {
     clearTimeout(this.#soon);
     this.#request?.abort();
     this.#request = null;
-    if (!this.sketch.annotation()) {
+    if (this.judging || !this.sketch.says) {
       this.#setPreview("none");
       return;
     }

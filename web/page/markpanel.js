@@ -1,6 +1,8 @@
 // The controls for marking: tools under the picture, the form beside it.
 import { element, setText } from "./dom.js";
 import { count, percent } from "./format.js";
+import { nameOf } from "./message.js";
+import { truthTools } from "./truth.js";
 
 const hints = {
   object: "Draw a few strokes on the object.",
@@ -18,7 +20,7 @@ export class MarkPanel {
   #named = 0; // object whose name the field shows
 
   // parts: form, toolbar, title, targets, fresh, name, status, faults, accept, cancel,
-  // tools, brush, brushSize, brushLabel, undo, redo, close.
+  // judge, truths, right, absent, tools, brush, brushSize, brushLabel, undo, redo, close.
   constructor(marking, parts) {
     this.#marking = marking;
     this.#parts = parts;
@@ -28,6 +30,9 @@ export class MarkPanel {
     parts.redo.addEventListener("click", () => marking.redo());
     parts.close.addEventListener("click", () => marking.closeShape());
     parts.fresh.addEventListener("click", () => marking.choose(0));
+    parts.judge.addEventListener("click", () => marking.judge());
+    parts.right.addEventListener("click", () => marking.sayTruth(true));
+    parts.absent.addEventListener("click", () => marking.sayTruth(false));
     parts.cancel.addEventListener("click", () => marking.cancel());
     parts.name.addEventListener("input", () => marking.setName(parts.name.value));
     parts.form.addEventListener("submit", (event) => {
@@ -41,10 +46,14 @@ export class MarkPanel {
     const p = this.#parts;
     document.body.dataset.mode = m.active ? "marking" : "live";
     document.body.dataset.preview = m.active ? m.state : "none";
+    document.body.dataset.judging = String(m.active && m.judging);
     p.form.hidden = p.toolbar.hidden = !m.active;
     if (!m.active) return this.#forget();
     document.body.dataset.frozen = m.sketch.sequence;
-    for (const b of p.tools) b.setAttribute("aria-pressed", String(b.dataset.tool === m.pen.tool));
+    for (const b of p.tools) {
+      b.hidden = m.judging && !truthTools.includes(b.dataset.tool);
+      b.setAttribute("aria-pressed", String(b.dataset.tool === m.pen.tool));
+    }
     const brushes = m.pen.tool !== "box" && m.pen.tool !== "polygon";
     p.brushLabel.hidden = !brushes;
     p.brush.max = String(m.thickest);
@@ -55,9 +64,24 @@ export class MarkPanel {
     p.redo.disabled = !m.sketch.canRedo;
     this.#targets();
     this.#status();
-    p.accept.disabled = m.sending || !m.sketch.annotation();
-    setText(p.accept, m.sending ? "Sending…" : "Accept");
+    this.#judge();
+    p.accept.disabled = m.sending || !m.sketch.says;
+    setText(p.accept, m.sending ? "Sending…" : m.judging ? "Compare" : "Accept");
+    p.accept.title = m.judging ? "Compare it with the mask of this frame (Enter)" : "Follow it from this frame on (Enter)";
     setText(p.cancel, m.asked ? "Discard marks" : "Cancel");
+  }
+
+  #judge() {
+    const m = this.#marking;
+    const p = this.#parts;
+    const known = m.known(m.target);
+    setText(p.judge, m.judging ? "Mark objects" : "Check accuracy");
+    p.judge.disabled = m.sending || m.sketch.canUndo;
+    p.truths.hidden = !m.judging || !known;
+    p.right.disabled = !known?.counts || m.sending;
+    p.absent.disabled = m.sending;
+    p.name.parentElement.hidden = m.judging && Boolean(known);
+    setText(p.fresh, m.judging ? "+ Missing object" : "+ New object");
   }
 
   #targets() {
@@ -74,11 +98,11 @@ export class MarkPanel {
       if (!this.#chips.has(id)) this.#chips.set(id, this.#makeChip(id));
       const chip = this.#chips.get(id);
       chip.input.checked = id === m.target;
-      setText(chip.text, m.nameOf(id) || (m.known(id) ? `Object ${id}` : `Object ${id} (new)`));
+      setText(chip.text, m.nameOf(id) || (m.known(id) ? `Object ${id}` : m.judging ? "Missing object" : `Object ${id} (new)`));
     }
     p.fresh.hidden = !m.known(m.target) && !m.sketch.marked().includes(m.target);
-    setText(p.title, m.known(m.target) ? "Correct an object" : "Mark an object");
-    p.name.placeholder = `object ${m.target}`;
+    setText(p.title, m.judging ? "Check accuracy" : m.known(m.target) ? "Correct an object" : "Mark an object");
+    p.name.placeholder = m.judging ? "object" : `object ${m.target}`;
     if (this.#named !== m.target) {
       this.#named = m.target;
       p.name.value = m.nameOf(m.target);
@@ -119,6 +143,7 @@ export class MarkPanel {
 function words(m) {
   if (m.asked) return "Your marks would be lost. Press again to discard them.";
   if (m.sending) return "Sending…";
+  if (m.judging) return truth(m);
   switch (m.state) {
     case "pending":
       return "Looking what that makes…";
@@ -129,6 +154,14 @@ function words(m) {
   }
   if (m.hovered) return `Click to mark this ${m.hovered.kind}.`;
   return m.takes ? "Click or tap an object, or draw a few strokes on it." : hints[m.pen.tool];
+}
+
+function truth(m) {
+  if (m.hovered) return `Click if it covers this ${m.hovered.kind}.`;
+  const name = (id) => (m.known(id) ? nameOf({ id, label: m.nameOf(id) || "object" }) : m.nameOf(id) || "missing object");
+  const said = m.sketch.marked().map((id) => `${name(id)}: ${m.sketch.area(id) > 0 ? `${count(m.sketch.area(id))} px` : "not there"}`);
+  if (said.length > 0) return `True: ${said.join("; ")}. Compare it, or go on drawing. No mask changes.`;
+  return `Click on ${name(m.target)}, or draw what it truly covers. No mask changes.`;
 }
 
 function found(m) {

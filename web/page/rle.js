@@ -63,6 +63,32 @@ function bounds(counts, width, height) {
   return { left, top, width: Math.max(0, right - left + 1), height: Math.max(0, bottom - top + 1) };
 }
 
+// toCounts turns a bitmap of a whole picture (see bitmap.js) into the compressed string.
+export function toCounts({ width, height, bits }) {
+  const runs = [0];
+  for (let x = 0, value = 0; x < width; x++) {
+    for (let y = 0; y < height; y++) {
+      if (bits[y * width + x] !== value) {
+        value = 1 - value;
+        runs.push(0);
+      }
+      runs[runs.length - 1]++;
+    }
+  }
+  return runs.map((run, i) => digits(i > 2 ? run - runs[i - 2] : run)).join("");
+}
+
+function digits(value) {
+  let text = "";
+  for (let more = true; more;) {
+    const digit = value & 0x1f;
+    value >>= 5;
+    more = value !== (digit & 0x10 ? -1 : 0);
+    text += String.fromCharCode(digitBase + digit + (more ? 0x20 : 0));
+  }
+  return text;
+}
+
 // decode gives the part of a mask that holds object pixels: a row-major 0/1
 // bitmap of width×height whose corner is at (left, top) of the picture. An
 // empty mask gives a bitmap of size zero.

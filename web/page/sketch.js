@@ -20,6 +20,9 @@ export class Sketch {
   get canUndo() { return this.marks.length > 0; }
   get canRedo() { return this.#undone.length > 0; }
 
+  // says tells whether there is anything to tell segd.
+  get says() { return this.annotation() !== null; }
+
   add(mark) {
     this.marks.push(mark);
     this.#undone = [];
