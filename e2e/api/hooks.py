@@ -32,6 +32,8 @@ WORK = (
     "removeObjects",
     "renameObject",
     "setZones",
+    "judge",
+    "forgetAccuracy",
     "holdFrame",
     "letGoFrame",
     "getSnapshot",
@@ -85,6 +87,10 @@ REASONS = re.compile(
             "accept(s|ed:) a duration of 1s or more",
             "[0-9]+ bytes; accepted: at most [0-9]+",  # docs/api.md, Limits: of bytes, where JSON schema counts characters
             "it is not after from",  # of the history
+            # of accuracy
+            "no pixels of an object without an id",
+            "the objects of frame [0-9]+, or 0",
+            "^mask: ",  # counts that are no mask of the frame's size
             # of cameras
             r"a duration (from 100ms to 1h|of more than 0 up to 10s)",
             "the url names no host that a user could be of",
