@@ -5,8 +5,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,10 +26,14 @@ func TestAPI(t *testing.T) {
 	if _, err := os.Stat(st); err != nil {
 		t.Fatalf("%v; make api-test installs it", err)
 	}
+	t.Setenv("SEGD_RECORDING_DIR", t.TempDir())
 	// Few pieces: this is about the API, and the requests should not wait for frames.
 	demo := harness.Demo(t, "--by-hand", "--superpixels", "300")
-	if err := demo.Wait(t.Context(), harness.DemoLimit, "a picture", func(ctx context.Context) error {
-		_, err := harness.Get(ctx, demo.Page+"api/v1/cameras/demo/snapshot")
+	if err := demo.Wait(t.Context(), harness.DemoLimit, "a recording", func(ctx context.Context) error {
+		list, err := harness.Get(ctx, demo.Page+"api/v1/cameras/demo/recordings")
+		if err == nil && !bytes.Contains(list, []byte(`"name"`)) {
+			err = fmt.Errorf("none yet: %s", list)
+		}
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -39,12 +39,17 @@ WORK = (
     "getSnapshot",
     "getMask",
     "listHistory",
+    "listRecordings",
+    "getRecordedMasks",
     "cordonBox",
     "drainBox",
     "uncordonBox",
     "moveCamera",
 )
 COSTS = dict.fromkeys(LARGE, 10) | dict.fromkeys(WORK, 5)
+
+# Operations on one recording.
+RECORDED = ("getRecording", "getRecordedMasks")
 
 # Operations on a fleet, which the demo is no box of.
 FLEET = ("showFleet", "cordonBox", "drainBox", "uncordonBox", "moveCamera")
@@ -207,7 +212,8 @@ class Cameras:
 
 
 cameras = Cameras()
-tries, searches = itertools.count(), itertools.count()
+tries, searches, plays = itertools.count(), itertools.count(), itertools.count()
+recordings = set()  # names of those that were listed
 
 
 @schemathesis.hook
@@ -215,6 +221,8 @@ def before_call(context, case, kwargs):
     base, operation = case.operation.base_url, operation_of(case)
     if is_positive(case):
         become_known(case, base)
+        if operation in RECORDED and next(plays) % 2 == 0:
+            case.path_parameters["name"] = newest_recording(base)
         if operation == "tryCamera" and isinstance(case.body, dict) and next(tries) % 2 == 0:
             show_the_demo(case, base)
         if operation == "addCamera" and isinstance(case.body, dict):
@@ -238,6 +246,14 @@ def become_known(case, base):
         known = [now["sequence"]] if name == "sequence" else [o["id"] for o in now["objects"]]
         if known:
             case.path_parameters[name] = known[number % len(known)]
+
+
+def newest_recording(base):
+    """The name of one that there is. The first is there before the requests begin, and they do not last for days."""
+    _, now = ask(base, "GET", "/cameras/demo/recordings?limit=1", 5)
+    name = now["segments"][0]["name"]
+    recordings.add(name)
+    return name
 
 
 def show_the_demo(case, base):
@@ -333,6 +349,18 @@ def conflicts_of_cameras(ctx, response, case):
             raise AssertionError("changed, and it is one of the configuration")
     if operation == "addCamera" and status == 409 and "there is a camera" not in response.json()["errors"][0]["detail"]:
         raise AssertionError("refused, and there is no camera of that name")
+
+
+@schemathesis.check
+def recordings_are_there(ctx, response, case):
+    """What is listed has a video, and masks; of another name there is none."""
+    operation, name = operation_of(case), case.path_parameters.get("name")
+    if operation not in RECORDED or case.path_parameters["camera"] != "demo" or not is_positive(case):
+        return
+    if name in recordings and (response.status_code != 200 or len(response.content) == 0):
+        raise AssertionError(f"{name} is listed, and the answer is {response.status_code} with {len(response.content)} bytes")
+    if name not in recordings and (response.status_code != 404 or "has no recording" not in response.json()["detail"]):
+        raise AssertionError(f"{name} is not listed, and the answer is {response.status_code}")
 
 
 @schemathesis.check

@@ -82,6 +82,7 @@ func demoConfig(f demoFlags, url string) (*config.Config, error) {
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+	cfg.Cameras[0].Record = cfg.Recording.On() // which the environment alone can say
 	return cfg, nil
 }
 

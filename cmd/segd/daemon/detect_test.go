@@ -39,3 +39,17 @@ func TestDemoByHand(t *testing.T) {
 		}
 	}
 }
+
+// The demo's camera is recorded where the environment names a folder.
+func TestDemoRecords(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		t.Setenv("SEGD_RECORDING_DIR", dir)
+		cfg, err := demoConfig(demoFlags{}, "rtsp://127.0.0.1:1/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cfg.Cameras[0].Record; got != (dir != "") {
+			t.Errorf("recording.dir %q: record %t", dir, got)
+		}
+	}
+}
