@@ -156,7 +156,7 @@ func (a *judged) box(ctx context.Context) error {
 	if err := h.tool(ctx, "polygon"); err != nil {
 		return err
 	}
-	box := m.Box()
+	box := m.Box().Intersect(image.Rect(0, 0, width-1, height-1)) // a click beyond the picture is none
 	if err := h.click(ctx, box.Min, image.Pt(box.Max.X, box.Min.Y), box.Max, image.Pt(box.Min.X, box.Max.Y), box.Min); err != nil {
 		return err
 	}
