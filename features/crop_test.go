@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"image"
 	"math"
 	"math/rand/v2"
@@ -212,6 +213,60 @@ func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 		sight.Found[i].Score -= float64(len(m.views)-1) / 100
 	}
 	return sight, err
+}
+
+// Of a still image the model sees all of it once, and what it shows is the same again; of others, of another still image and of parts every time.
+func TestStill(t *testing.T) {
+	const w, h = 200, 100
+	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, found: []Detection{{Box: image.Rect(10, 10, 30, 60), Class: "person", Score: .9}}}
+	e, err := New(Config{Superpixels: 50}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scenes [2]Scene
+	images := [][]byte{noiseImage(w, h, 3), noiseImage(w, h, 4)}
+	crop := []Crop{{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2}}
+	for i, tt := range []struct {
+		image int
+		plan  Plan
+		views int
+	}{
+		{0, Plan{Whole: true}, 1}, // that is not still
+		{0, Plan{Whole: true, Still: true}, 1},
+		{0, Plan{Whole: true, Still: true}, 0},
+		{0, Plan{Whole: true, Still: true, Crops: crop}, 1},
+		{1, Plan{Whole: true, Still: true, Large: Everywhere}, 2},
+		{1, Plan{Whole: true, Still: true, Crops: crop}, 1},
+		{0, Plan{Whole: true, Still: true}, 1},
+	} {
+		model.views = nil
+		s := &scenes[min(i, 2)%2] // the third has the memory of the first
+		if err := e.Extract(s, images[tt.image], w, h, tt.plan); err != nil {
+			t.Fatal(err)
+		}
+		if len(model.views) != tt.views {
+			t.Errorf("row %d: the model saw %v; want %d views", i, model.views, tt.views)
+		}
+	}
+	model.views = nil
+	for i := range scenes {
+		scenes[i].Release()
+		if err := e.Extract(&scenes[i], images[0], w, h, Plan{Whole: true, Still: i == 0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := &scenes[0], &scenes[1]
+	if !slices.Equal(a.X, b.X) || !slices.Equal(a.Patches[0].Maps[0].Data, b.Patches[0].Maps[0].Data) || !slices.Equal(a.Found, b.Found) {
+		t.Error("kept and seen again, an image is not the same")
+	}
+	model.err = errors.New("broken")
+	if err := e.Extract(a, images[1], w, h, Plan{Whole: true, Still: true}); !errors.Is(err, model.err) {
+		t.Errorf("%v; want the model's error", err)
+	}
+	model.err, model.views = nil, nil
+	if err := e.Extract(a, images[1], w, h, Plan{Whole: true, Still: true}); err != nil || len(model.views) != 1 {
+		t.Errorf("%v, seen %v; want what failed to be seen again", err, model.views)
+	}
 }
 
 // The model sees a crop at its zoom and scale, and half of that when it is to see less; superpixels are as much larger.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"image"
 	"math"
 	"runtime"
@@ -91,6 +92,9 @@ type Extractor struct {
 	pool    pooler
 	light   lightMeter
 	size    image.Point // of the image that the memory above is for
+	still   bool        // the image will be seen again
+	kept    Sight       // of all of such an image
+	keptOf  still
 
 	// The image the model is looking at while superpixels grow, and what became of
 	// it; modelDone orders access to them.
@@ -102,6 +106,16 @@ type Extractor struct {
 	second     atomic.Bool // a core beside the caller's, until the model or the superpixels are through
 	runModel   func()
 }
+
+// still is all of an image as a model sees it.
+type still struct {
+	hash uint64 // of its bytes
+	size image.Point
+	view View
+}
+
+// hashSeed is for still.
+var hashSeed = maphash.MakeSeed()
 
 // Panic is what Extract panics with when the model does, or what grows superpixels, which
 // happens on other goroutines.
@@ -150,6 +164,9 @@ type Plan struct {
 	// Large is the part of what is seen in which things are looked for that are too large to be found at the
 	// usual scale, as far as the image goes: see View.Large.
 	Large image.Rectangle
+	// Still is whether the image will be seen again, as one that people draw on: what the model makes of all of it is kept until
+	// it makes that of another one, and not computed twice.
+	Still bool
 	// Light is an earlier image's, by which the model is shown this one.
 	Light Light
 	// PixelAspect is how many times as wide as high a pixel is meant to be seen; 0: 1. The model is shown the
@@ -328,7 +345,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	for k := range dst.Patches {
 		dst.Patches[k].Maps, dst.Patches[k].MaskFeatures.Data = dst.Patches[k].Maps[:0], dst.Patches[k].MaskFeatures.Data[:0]
 	}
-	e.large = plan.Large.Intersect(all)
+	e.large, e.still = plan.Large.Intersect(all), plan.Still
 	e.modelErr = nil
 	needsCore := true
 	if d, ok := e.model.(DeviceModel); ok {
@@ -461,7 +478,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 			view.Rectangle = image.Rectangle{}
 		}
 		p := &dst.Patches[k]
-		sight, err := e.model.Features(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
+		sight, err := e.see(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
 		if err != nil {
 			return err
 		}
@@ -502,6 +519,22 @@ func around(from, to, context, n int) (first, end int) {
 
 // coarser is how many halvings a Crop that is Coarse is seen at.
 const coarser = 2
+
+// see is what the model makes of a view. Of all of an image that will be seen again it is kept.
+func (e *Extractor) see(dst Sight, bgr []byte, width, height int, view View) (Sight, error) {
+	if !e.still || !view.Empty() {
+		return e.model.Features(dst, bgr, width, height, view)
+	}
+	of := still{maphash.Bytes(hashSeed, bgr), image.Pt(width, height), view}
+	if of == e.keptOf {
+		return e.kept.CopyTo(dst), nil
+	}
+	sight, err := e.model.Features(dst, bgr, width, height, view)
+	if err == nil {
+		e.kept, e.keptOf = sight.CopyTo(e.kept), of
+	}
+	return sight, err
+}
 
 // gather pools the maps into dst's X and Coarse, and sets its D and Maps.
 func (e *Extractor) gather(dst *Scene) error {

@@ -2,6 +2,7 @@ package features
 
 import (
 	"image"
+	"slices"
 
 	"github.com/segd/segd/internal/buffers"
 )
@@ -199,6 +200,20 @@ type Sight struct {
 	Found []Detection
 	// MaskFeatures are what a Masker wants back; without Data where a model is none.
 	MaskFeatures Map
+}
+
+// CopyTo returns a copy of s in dst's memory, which is dst's alone.
+func (s Sight) CopyTo(dst Sight) Sight {
+	dst.Maps = slices.Grow(dst.Maps[:0], len(s.Maps))[:len(s.Maps)]
+	for k, m := range s.Maps {
+		m.Data = append(buffers.Fit(dst.Maps[k].Data, len(m.Data))[:0], m.Data...)
+		dst.Maps[k] = m
+	}
+	head := s.MaskFeatures
+	head.Data = append(buffers.Fit(dst.MaskFeatures.Data, len(head.Data))[:0], head.Data...)
+	dst.MaskFeatures = head
+	dst.Found = append(dst.Found[:0], s.Found...)
+	return dst
 }
 
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.

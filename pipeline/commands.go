@@ -243,7 +243,7 @@ func (c *Camera) Things(ctx context.Context, seq uint64) (*segdv1.MaskFrame, err
 	defer scene.Release()
 	var things []*segdv1.Object
 	if err := guard.Call(func() (err error) {
-		if err = picture.Scene(scene, features.Plan{Whole: true, Large: features.Everywhere}); err == nil {
+		if err = picture.Scene(scene, features.Plan{Whole: true, Large: features.Everywhere, Still: true}); err == nil {
 			things, err = message.Things(scene)
 		}
 		return err

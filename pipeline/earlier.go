@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -25,7 +26,21 @@ type remaker struct {
 	make func() (Extractor, error)
 
 	mu      sync.Mutex
-	extract Extractor // nil before the first scene, and after one that failed
+	extract Extractor // nil before the first scene, after one that failed, and at rest
+	used    time.Time
+}
+
+// restAfter is after how long without a scene the memory for them goes, which has what the model made of a picture.
+const restAfter = 10 * time.Second
+
+// rest gives the memory back if no scene was made of late. It waits for nothing.
+func (r *remaker) rest(now time.Time) {
+	if r.mu.TryLock() {
+		if now.Sub(r.used) > restAfter {
+			r.extract = nil
+		}
+		r.mu.Unlock()
+	}
 }
 
 func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan) error {
@@ -48,6 +63,6 @@ func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan)
 	if err := extract.Extract(dst, bgr, k.Width, k.Height, plan); err != nil {
 		return err
 	}
-	r.extract = extract
+	r.extract, r.used = extract, time.Now()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -130,6 +131,56 @@ func TestPreviewThatPanics(t *testing.T) {
 		}
 		if s := c.Snapshot(); s.Restarts != 0 || s.Failed != 0 {
 			t.Errorf("%d restarts, %d frames failed", s.Restarts, s.Failed)
+		}
+	})
+}
+
+// The memory for scenes of earlier frames goes a while after the last one, unless a frame is held that people draw on.
+func TestRemakerRests(t *testing.T) {
+	live(t, nil, func(t *testing.T, _ *bench, c *Camera) {
+		if _, err := c.Preview(t.Context(), annotate(ptr(12), 12)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Hold(t.Context(), 12, "page"); err != nil {
+			t.Fatal(err)
+		}
+		rested := func() (rested bool) {
+			t.Helper()
+			if err := c.atTurn(t.Context(), func(s *stages) error {
+				s.letGoExpired(time.Now())
+				s.earlier.mu.Lock()
+				defer s.earlier.mu.Unlock()
+				rested = s.earlier.extract == nil
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return rested
+		}
+		idle := func(d time.Duration) {
+			if err := c.atTurn(t.Context(), func(s *stages) error {
+				s.earlier.mu.Lock()
+				defer s.earlier.mu.Unlock()
+				s.earlier.used = time.Now().Add(-d)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if idle(2 * restAfter); rested() {
+			t.Error("it is gone while a frame is held")
+		}
+		if err := c.LetGo(t.Context(), 12, "page"); err != nil {
+			t.Fatal(err)
+		}
+		if idle(restAfter / 2); rested() {
+			t.Error("it is gone at once")
+		}
+		if idle(2 * restAfter); !rested() {
+			t.Error("it is still there")
+		}
+		if _, err := c.Preview(t.Context(), annotate(ptr(12), 12)); err != nil || rested() {
+			t.Errorf("another preview: %v", err)
 		}
 	})
 }

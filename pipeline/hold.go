@@ -72,11 +72,15 @@ func (s *stages) letGo(h hold) {
 	}
 }
 
-// letGoExpired ends the holds of those who went away without a word.
+// letGoExpired ends the holds of those who went away without a word, and gives back the memory for scenes of held frames once there
+// are none.
 func (s *stages) letGoExpired(now time.Time) {
 	for h, until := range s.holds {
 		if now.After(until) {
 			s.letGo(h)
 		}
+	}
+	if len(s.holds) == 0 {
+		s.earlier.rest(now)
 	}
 }

@@ -66,7 +66,7 @@ func (t *Tracker) remake(dst *features.Scene, at int, plan features.Plan) error 
 // planFor is what the scene of an earlier frame, with pictures of that size, should be like
 // that ann is of: all of it, and finer where ann says, and where the frame showed objects.
 func (t *Tracker) planFor(ann *annotation.Annotation, shown history.Labels, size image.Point) features.Plan {
-	p := planner{size: size}
+	p := planner{size: size, Plan: features.Plan{Still: true}}
 	for k := range t.objects.all {
 		box, area := shown.Extent(int32(k+1), size.X)
 		p.fine(box, float64(area))

@@ -95,6 +95,9 @@ func TestEarlierObjectsAreSeenFiner(t *testing.T) {
 		if !slices.ContainsFunc(plan.Fine, func(r features.Region) bool { return want.In(r.Rectangle) && r.Dx() < 40 }) {
 			t.Errorf("scene %d is finer in %v; want %v in one of them", k, plan.Fine, want)
 		}
+		if !plan.Still {
+			t.Errorf("scene %d is not planned as one of a still picture", k)
+		}
 	}
 	if len(earlier.plans) != 2 {
 		t.Errorf("%d scenes were made; want the preview's and the annotation's", len(earlier.plans))

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"slices"
 	"time"
 
 	"github.com/segd/segd/features"
@@ -60,10 +59,10 @@ func (m *cachedModel) Features(dst features.Sight, bgr []byte, width, height int
 		if err != nil || m.sights == nil {
 			return made, err
 		}
-		m.sights[view] = copySight(features.Sight{}, made)
+		m.sights[view] = made.CopyTo(features.Sight{})
 		return made, nil
 	}
-	return copySight(dst, kept), nil
+	return kept.CopyTo(dst), nil
 }
 
 // MaskLogits implements features.Masker.
@@ -72,20 +71,6 @@ func (m *cachedModel) MaskLogits(grid *features.Grid, maps []features.Map, head 
 		return masker.MaskLogits(grid, maps, head)
 	}
 	return false, nil
-}
-
-// copySight returns a copy of s in dst's memory, which is dst's alone.
-func copySight(dst, s features.Sight) features.Sight {
-	dst.Maps = slices.Grow(dst.Maps[:0], len(s.Maps))[:len(s.Maps)]
-	for k, m := range s.Maps {
-		m.Data = append(dst.Maps[k].Data[:0], m.Data...)
-		dst.Maps[k] = m
-	}
-	data := append(dst.MaskFeatures.Data[:0], s.MaskFeatures.Data...)
-	dst.MaskFeatures = s.MaskFeatures
-	dst.MaskFeatures.Data = data
-	dst.Found = append(dst.Found[:0], s.Found...)
-	return dst
 }
 
 // View is a camera's frames as trackers see them: the model looks at each once, however
