@@ -43,7 +43,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false $$(scripts/modfile e2e) -tags "e2e $(TAGS)" -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test accuracy-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 package-test debian13-test arm64-build image image-test release deploy-test clean
+.PHONY: help setup build run test test-long generate lint vulncheck fuzz interop browser-test click-test accuracy-test api-test clients examples-test python-test mqtt-test history-test recording-test export-test proxy-test stream-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability rules-test pictures bench peers gpu-test train train-test model-test package package-arm64 apt-repo package-test debian13-test arm64-build image image-test release release-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -302,6 +302,11 @@ package-arm64: build ## the same for arm64, cross-compiled in a Debian root of i
 	@scripts/setup package package-test
 	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)" "$(COMMIT)"
 
+# SIGN_KEY names a key of gpg's.
+apt-repo: package ## an apt repository of the .debs in dist/, in dist/apt
+	@scripts/setup apt-repo
+	@SIGN_KEY="$(SIGN_KEY)" scripts/aptrepo
+
 package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
 	@scripts/setup package-test
 	@scripts/packagetest
@@ -324,10 +329,16 @@ image-test: ## build the image twice, compare, and try what is in it
 	@scripts/setup image
 	@OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/imagetest "$(IMAGE)" "$(VERSION)" "$(COMMIT)"
 
-# LEAVE_OUT="arm64 cuda" leaves those out; OPENCV=PREFIX as for the image.
+# LEAVE_OUT="arm64 cuda" leaves those out; OPENCV=PREFIX as for the image; SIGN_KEY as for the repository.
 release: ## packages, images, what is in them, changes and checksums of the version in CHANGELOG.md
-	@scripts/setup package package-test image
-	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/release
+	@scripts/setup package package-test image clients apt-repo
+	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" SIGN_KEY="$(SIGN_KEY)" SYFT="$(GO) run $(SYFT)" scripts/release
+
+# LEAVE_OUT=arm64 leaves that out.
+release-test: ## make a release of the tree as it is, without CUDA, and install all of it in fresh Debians by its INSTALL.md
+	@scripts/setup package package-test image clients apt-repo
+	@LEAVE_OUT="cuda $(LEAVE_OUT)" SYFT="$(GO) run $(SYFT)" scripts/release --development
+	@scripts/releasetest
 
 deploy-test: build ## check the Helm chart, the compose files and the Dockerfiles
 	@scripts/setup deploy-test
