@@ -330,7 +330,7 @@ image-test: ## build the image twice, compare, and try what is in it
 	@OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/imagetest "$(IMAGE)" "$(VERSION)" "$(COMMIT)"
 
 # LEAVE_OUT="arm64 cuda" leaves those out; OPENCV=PREFIX as for the image; SIGN_KEY as for the repository.
-release: ## packages, images, what is in them, changes and checksums of the version in CHANGELOG.md
+release: ## packages, an apt repository, images, what is in them, how to install them, changes and checksums of the version in CHANGELOG.md
 	@scripts/setup package package-test image clients apt-repo
 	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" SIGN_KEY="$(SIGN_KEY)" SYFT="$(GO) run $(SYFT)" scripts/release
 
