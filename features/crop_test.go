@@ -343,8 +343,8 @@ func TestPixelAspect(t *testing.T) {
 // A scene has what is found in its views, each thing once, and says where the model looked; what it sees smaller is not looked at.
 func TestFound(t *testing.T) {
 	const w, h = 200, 100
-	near, far := Detection{image.Rect(20, 20, 40, 60), "person", 0.5}, Detection{image.Rect(100, 20, 140, 60), "car", 0.7}
-	on := Detection{near.Box, "dog", 0.3}
+	near, far := Detection{Box: image.Rect(20, 20, 40, 60), Class: "person", Score: 0.5}, Detection{Box: image.Rect(100, 20, 140, 60), Class: "car", Score: 0.7}
+	on := Detection{Box: near.Box, Class: "dog", Score: 0.3}
 	all := image.Rect(0, 0, w, h)
 	for _, tt := range []struct {
 		name   string
@@ -383,7 +383,7 @@ func TestFound(t *testing.T) {
 		}
 	}
 	// What two views see at different places is two things.
-	model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{{image.Rect(20, 20, 22, 60), "person", 0.5}}, nil}
+	model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{{Box: image.Rect(20, 20, 22, 60), Class: "person", Score: 0.5}}, nil}
 	e, err := New(Config{Superpixels: 50}, model)
 	if err != nil {
 		t.Fatal(err)

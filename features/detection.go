@@ -22,6 +22,8 @@ type Detection struct {
 	Class string
 	// Score is the chance that there is one, with an intersection over union of .5 with its box: 0 to 1.
 	Score float64
+	// Mask is what its detector says of which part of Box is the thing, over the box or a little more; nil: nothing. It is not changed.
+	Mask *Grid
 }
 
 // IoU is the intersection of two boxes, which are not empty, over their union.

@@ -22,6 +22,8 @@ type Grid struct {
 	Cols, Rows     int
 	Logits         []float32 // Rows×Cols
 
+	box image.Rectangle // what the region is cropped to; empty: to nothing
+
 	// Of a patch: which cells its pixels are between, and its pixels in the grid.
 	x, y                     Axis
 	left, right, top, bottom int
@@ -30,18 +32,32 @@ type Grid struct {
 // idleGrids are of no box at the moment.
 var idleGrids buffers.Stock[*Grid]
 
-// outsideLogit is the log odds of what lies beyond a grid.
-const outsideLogit = -8
+// OutsideLogit is the log odds of what lies beyond a grid.
+const OutsideLogit = -8
 
 // MaskGrid makes g, whose memory it reuses, the log odds of cells to be of the thing in a box: x0, y0, x1 and y1 in pixels, where the
-// first pixel is from 0 to 1. It returns false if the scene was made without a Masker, or shows nothing of the box.
+// first pixel is from 0 to 1. Of a box that was found with a Mask it is that, and beyond the box there is none of the thing; of others
+// the mask head tells. It returns false if the scene was made without a Masker, or shows nothing of the box.
 func (s *Scene) MaskGrid(g *Grid, box [4]float64) (bool, error) {
+	g.box = image.Rectangle{}
+	for i := range s.Found {
+		if d := &s.Found[i]; d.Mask != nil && Corners(d.Box) == box {
+			g.set(d.Mask, d.Box)
+			return true, nil
+		}
+	}
 	p := s.showing(box)
 	if s.masker == nil || p == nil {
 		return false, nil
 	}
 	g.X0, g.Y0, g.X1, g.Y1 = box[0], box[1], box[2], box[3]
 	return s.masker.MaskLogits(g, p.Maps, &p.MaskFeatures)
+}
+
+// set makes g, whose memory it reuses, a copy of another, cropped to a box.
+func (g *Grid) set(from *Grid, box image.Rectangle) {
+	g.X0, g.Y0, g.X1, g.Y1, g.Cols, g.Rows = from.X0, from.Y0, from.X1, from.Y1, from.Cols, from.Rows
+	g.Logits, g.box = append(g.Logits[:0], from.Logits...), box
 }
 
 // MaskLogits returns in dst, whose memory it reuses, the log odds of each superpixel to be of the thing in a box, as MaskGrid has it. It
@@ -181,7 +197,7 @@ func (g *Grid) Pool(dst []float32, s *Scene) []float32 {
 		p := &s.Patches[k]
 		for i := p.First; i < p.First+p.N; i++ {
 			all := max(counts[i], float32(s.Area[i])/float32(p.Shrink*p.Shrink)) // pixels of the patch
-			dst[i] = (dst[i] + outsideLogit*(all-counts[i])) / all
+			dst[i] = (dst[i] + OutsideLogit*(all-counts[i])) / all
 		}
 	}
 	return dst
@@ -193,14 +209,18 @@ func (g *Grid) Over(p *Patch) {
 	cell.Axes(&g.x, &g.y, p)
 	shrink := float64(p.Shrink)
 	first := func(side float64, from int) int { return int(math.Ceil((side-float64(from))/shrink - 0.5)) }
-	g.left, g.right = max(0, first(g.X0, p.Min.X)), min(p.Cols, first(g.X1, p.Min.X))
-	g.top, g.bottom = max(0, first(g.Y0, p.Min.Y)), min(p.Rows, first(g.Y1, p.Min.Y))
+	x0, y0, x1, y1 := g.X0, g.Y0, g.X1, g.Y1
+	if b := Corners(g.box); !g.box.Empty() {
+		x0, y0, x1, y1 = max(x0, b[0]), max(y0, b[1]), min(x1, b[2]), min(y1, b[3])
+	}
+	g.left, g.right = max(0, first(x0, p.Min.X)), min(p.Cols, first(x1, p.Min.X))
+	g.top, g.bottom = max(0, first(y0, p.Min.Y)), min(p.Rows, first(y1, p.Min.Y))
 }
 
 // At is the grid at a pixel of the patch that it was readied for, bilinearly interpolated.
 func (g *Grid) At(col, row int) float32 {
 	if col < g.left || col >= g.right || row < g.top || row >= g.bottom {
-		return outsideLogit
+		return OutsideLogit
 	}
 	above, below := g.lines(row)
 	return g.between(above, below, row, col)

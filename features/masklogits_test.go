@@ -89,6 +89,50 @@ func TestMaskLogits(t *testing.T) {
 	}
 }
 
+// What a detector says of a box it found is taken for what the mask head says, and cropped to the box; of other boxes the head is asked,
+// and nothing is cropped.
+func TestMaskOfADetection(t *testing.T) {
+	const w, h = 64, 48
+	e, err := New(Config{Superpixels: 100}, halves{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Whole: true}); err != nil {
+		t.Fatal(err)
+	}
+	box, other := image.Rect(17, 9, 47, 39), image.Rect(17, 9, 47, 40)
+	// Beyond the box, too, it is the thing, but for what is left of x = 24.
+	mask := &Grid{X0: 8, Y0: 0, X1: 56, Y1: 48, Cols: 3, Rows: 1, Logits: []float32{-3, 3, 3}}
+	s.Found = []Detection{{Box: other, Class: "cat"}, {Box: box, Class: "cat", Mask: mask}}
+	var g Grid
+	if ok, err := s.MaskGrid(&g, Corners(box)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	g.Over(&s.Patches[0])
+	for y := range h {
+		for x := range w {
+			want := float32(OutsideLogit)
+			if image.Pt(x, y).In(box) {
+				want = 3 * min(max((float32(x)+0.5-24)/8, -1), 1)
+			}
+			if got := g.At(x, y); math.Abs(float64(got-want)) > 1e-5 {
+				t.Fatalf("pixel %d, %d: %g; want %g", x, y, got, want)
+			}
+		}
+	}
+	if g.Logits[0] = 9; mask.Logits[0] != -3 {
+		t.Error("the detection's mask was changed")
+	}
+	if ok, err := s.MaskGrid(&g, Corners(other)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	g.Over(&s.Patches[0])
+	if got, want := g.At(20, 39), float32(leftHalf(20.5, 39.5, Corners(other))); got != want {
+		t.Errorf("another box, beyond the one before: %g; want the mask head's %g", got, want)
+	}
+}
+
 // The shape of a thing is the pixels of its box where the mask head is for it.
 func TestShape(t *testing.T) {
 	const w, h = 64, 48
@@ -196,7 +240,7 @@ func TestShows(t *testing.T) {
 // leftHalf is what halves says at a place, between the middles of its cells as a line.
 func leftHalf(x, y float64, box [4]float64) float64 {
 	if x < box[0] || x >= box[2] || y < box[1] || y >= box[3] {
-		return outsideLogit
+		return OutsideLogit
 	}
 	at := (x-box[0])/(box[2]-box[0])*4 - 0.5 // in cells
 	return 3 - 6*min(max(at-1, 0), 1)

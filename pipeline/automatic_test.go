@@ -92,6 +92,27 @@ func one(t *testing.T, m *segdv1.MaskFrame) *segdv1.Object {
 	return m.Objects[0]
 }
 
+// Where the detector has a mask of the square's upper half, that is the object's.
+func TestAutomaticByMasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		b.detecting(&finder{say: func(_ int, found []features.Detection) ([]features.Detection, error) {
+			for i := range found {
+				box := features.Corners(found[i].Box)
+				found[i].Mask = &features.Grid{X0: box[0], Y0: box[1], X1: box[2], Y1: box[3], Cols: 1, Rows: 8, Logits: []float32{5, 5, 5, 5, -5, -5, -5, -5}}
+			}
+			return found, nil
+		}}, time.Millisecond)
+		b.run(t.Context(), t)
+		for _, m := range b.rec.masks[2:] {
+			o := one(t, m)
+			if all := o.Extent.Width * o.Extent.Height; float64(o.Area) < 0.3*float64(all) || float64(o.Area) > 0.7*float64(all) {
+				t.Errorf("frame %d: %d pixels of a box of %d; want half", m.Sequence, o.Area, all)
+			}
+		}
+	})
+}
+
 // Two frames after the square is detected it has a mask, and was not marked by hand.
 func TestAutomatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -85,6 +85,57 @@ func TestMaskHeadTells(t *testing.T) {
 	}
 }
 
+// A detector's mask tells so in place of the mask head, also in a scene that is made anew.
+func TestDetectorsMaskTells(t *testing.T) {
+	balls := []disc{{60, 60, 16, red}, {95, 60, 16, [3]byte{60, 180, 60}}}
+	box := balls[0].box().Union(balls[1].box())
+	know := &knowing{truth: make([]uint8, testWidth*testHeight)} // that there is nothing
+	for _, remade := range []bool{false, true} {
+		for name, m := range map[string]features.Model{"with a mask head": know, "without": blind{know}} {
+			ex, err := features.New(features.Config{Superpixels: 600}, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := newTracker(t, Config{})
+			for i := range uint64(4) {
+				bgr, truth := draw(i, balls...)
+				mask := &features.Grid{X1: testWidth, Y1: testHeight, Cols: testWidth, Rows: testHeight}
+				for _, bit := range truth[0] {
+					mask.Logits = append(mask.Logits, 10*float32(bit)-5)
+				}
+				var a *annotation.Annotation
+				if i == 0 {
+					a = &annotation.Annotation{Width: testWidth, Height: testHeight, Automatic: true, Objects: []annotation.Object{
+						{ID: 1, Label: "disc", Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
+					}}
+				}
+				s := &features.Scene{Seq: i}
+				if err := ex.Extract(s, bgr, testWidth, testHeight, features.Plan{Whole: true}); err != nil {
+					t.Fatal(err)
+				}
+				picture := photoOf(s)
+				if remade && i > 0 {
+					s = &features.Scene{Seq: i}
+					if err := ex.Extract(s, bgr, testWidth, testHeight, features.Plan{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.Found = []features.Detection{{Box: box, Class: "disc", Score: 0.9, Mask: mask}}
+				res, err := tr.Step(t.Context(), s, picture, a, []Extent{{ID: 1, Box: box, Detected: box}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := iou(res.Objects[0].Mask, truth[0]); got < 0.9 {
+					t.Errorf("%s, remade %t, frame %d: IoU %.2f; want .9", name, remade, i, got)
+				}
+			}
+		}
+	}
+	if know.boxes > 0 {
+		t.Errorf("the mask head was asked for %d boxes", know.boxes)
+	}
+}
+
 // Of an object in two parts, with something else between them, the box that it is marked by is tight. The mask head says what is between.
 func TestMaskHeadMarks(t *testing.T) {
 	balls := []disc{{50, 60, 14, red}, {110, 60, 14, red}, {80, 60, 13, [3]byte{60, 180, 60}}}

@@ -113,6 +113,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 			return nil, fmt.Errorf("tracker: scene of frame %d: %w", s.Seq, err)
 		}
 		defer t.remade.Release()
+		t.remade.Found = append(t.remade.Found[:0], s.Found...) // what a detector says of extents
 		s = &t.remade
 	}
 	marked, err := t.accept(ann, s, t.objects.inSight)

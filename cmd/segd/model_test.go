@@ -14,7 +14,7 @@ func TestModels(t *testing.T) {
 		want [][]string
 	}{
 		{[]string{"model", "list"}, [][]string{{"segd-p64", "onnx"}, {"tap features"}, {"classes: person, bicycle", "toothbrush"}}},
-		{[]string{"model", "check", "--detector", "../../features/dnn/testdata/nanodet-m.onnx"}, [][]string{{"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes", " ms"}}},
+		{[]string{"model", "check", "--detector", "../../features/dnn/testdata/nanodet-m.onnx"}, [][]string{{"nanodet-m", "NanoDet"}, {"  boxes, input 640×384, 80 classes", " ms"}}},
 	} {
 		c := start(t, tt.args...)
 		if err := c.Wait(t); err != nil {

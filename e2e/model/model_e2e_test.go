@@ -24,7 +24,11 @@ func TestExported(t *testing.T) {
 		"yolov8n": "YOLOv8", "yolo11n": "YOLOv8", "yolo11n-seg": "YOLOv8-seg", "yolov10n": "YOLOv10", "yolo26n": "YOLOv10", "rtdetr-l": "RT-DETR",
 	} {
 		out, err := exec.CommandContext(t.Context(), harness.Program(t), "model", "check", "--detector", filepath.Join(dir, name+".onnx")).CombinedOutput()
-		if fields := strings.Fields(string(out)); err != nil || len(fields) < 2 || fields[1] != layout || !strings.Contains(string(out), "input 320×320, 80 classes") {
+		gives := "  boxes"
+		if strings.HasSuffix(layout, "-seg") {
+			gives = "  boxes and masks"
+		}
+		if fields := strings.Fields(string(out)); err != nil || len(fields) < 2 || fields[1] != layout || !strings.Contains(string(out), gives+", input 320×320, 80 classes") {
 			t.Errorf("%s is to be of %s: %v\n%s", name, layout, err, out)
 		}
 	}

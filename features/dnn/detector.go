@@ -34,7 +34,8 @@ const DefaultDetectorScore = 0.5
 //	YOLOX         1×N×(5+classes): box, objectness and classes as tools/export_onnx.py leaves them
 //	              without --decode_in_inference
 //	YOLOv8        1×(4+classes)×N, as Ultralytics exports it, and YOLO11, without nms
-//	YOLOv8-seg    1×(36+classes)×N and 1×32×height×width at stride 4; its masks are not used
+//	YOLOv8-seg    1×(36+classes)×N and 1×32×height×width at stride 4: prototypes, whose sums by a box's
+//	              coefficients are its mask
 //	YOLOv10       1×Q×6: boxes by their corners, score and class, as Ultralytics exports it, and YOLO26,
 //	              with nms=False
 //	RT-DETR       1×Q×6: boxes in shares of the input, score and class, where the metadata call the head
@@ -103,6 +104,8 @@ type DetectorInfo struct {
 	SHA256 string `json:"sha256"` // of the file
 	// Layout is that of its outputs, as Detector's table calls it.
 	Layout string `json:"layout"`
+	// Masks is whether it says with each box which part of it is the thing.
+	Masks bool `json:"masks"`
 	// InputWidth and InputHeight are what an image is scaled to fit into.
 	InputWidth  int `json:"input_width"`
 	InputHeight int `json:"input_height"`
@@ -202,7 +205,7 @@ func (d *Detector) describe(names []string, namesFile string) (err error) {
 		d.outside[c] = d.lut[c][d.layout.border]
 	}
 	d.info = DetectorInfo{
-		Path: d.src.path, SHA256: d.sha256, Layout: d.layout.name, InputWidth: size.X, InputHeight: size.Y,
+		Path: d.src.path, SHA256: d.sha256, Layout: d.layout.name, Masks: d.layout.coefficients > 0, InputWidth: size.X, InputHeight: size.Y,
 		Classes: names, Engine: d.chosen().name, Device: d.chosen().device, Engines: d.engines,
 	}
 	return nil
@@ -245,7 +248,7 @@ func (d *Detector) String() string {
 // Detect writes what it finds in an image, width×height pixels of BGR24, row-major and without gaps,
 // each meant to be seen pixelAspect times as wide as high, to dst from its beginning: at most 100 detections, the best scores first. Of two that are nearly
 // the same thing the better one is left: of one class those whose boxes have an intersection over
-// union above 0.5, of two classes above 0.8, which is one thing with two names. It allocates nothing once
+// union above 0.5, of two classes above 0.8, which is one thing with two names. It allocates nothing but masks once
 // dst and the detector have seen the size.
 func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error) {
 	if err := checkImage(bgr, width, height); err != nil {
@@ -257,14 +260,19 @@ func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height in
 	work := d.scratch.Get().(*decoding)
 	defer d.scratch.Put(work)
 	work.found = work.found[:0]
-	show := d.layout.show(width, height, pixelAspect)
+	l := &d.layout
+	show := l.show(width, height, pixelAspect)
 	err := d.see(bgr, width, show, func(n network, image int) error {
 		for i := range d.taps {
+			read, decode := &work.rows, d.decode
+			if l.strides[i] == nil {
+				read, decode = &work.prototypes, d.checkPrototypes
+			}
 			var err error
-			if work.rows, _, err = n.output(work.rows, i, image); err != nil {
+			if *read, _, err = n.output(*read, i, image); err != nil {
 				return err
 			}
-			if err := d.decode(work, i, show); err != nil {
+			if err := decode(work, i, show); err != nil {
 				return fmt.Errorf("output %q: %w", d.taps[i].name, err)
 			}
 		}
@@ -273,7 +281,7 @@ func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height in
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
-	return append(dst[:0], features.Suppress(work.found, overlap, otherOverlap)...), nil
+	return append(dst[:0], l.finish(work, show)...), nil
 }
 
 // Close releases the engine's memory. Calling it again does nothing.

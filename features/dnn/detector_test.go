@@ -639,16 +639,20 @@ func FuzzDecode(f *testing.F) {
 			for _, s := range shape {
 				n *= s
 			}
-			work.rows = work.rows[:0]
+			numbers, decode := &work.rows, d.decode
+			if l.strides[i] == nil {
+				numbers, decode = &work.prototypes, d.checkPrototypes
+			}
 			for range n {
-				work.rows = append(work.rows, math.Float32frombits(bits[at%len(bits)]))
+				*numbers = append(*numbers, math.Float32frombits(bits[at%len(bits)]))
 				at++
 			}
-			if err := d.decode(&work, i, l.show(w, h, 1)); err != nil {
+			if err := decode(&work, i, l.show(w, h, 1)); err != nil {
 				t.Fatal(err)
 			}
+			work.rows = nil // masks have parts of it
 		}
-		found := features.Suppress(work.found, overlap, otherOverlap)
+		found := l.finish(&work, l.show(w, h, 1))
 		if len(found) > features.MaxFound {
 			t.Errorf("%d found", len(found))
 		}
@@ -658,6 +662,10 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%v after a score of %g in %d×%d", f, best, w, h)
 			}
 			best = f.Score
+			if g := f.Mask; l.coefficients > 0 && (g == nil || g.Cols < 1 || g.Rows < 1 || len(g.Logits) != g.Cols*g.Rows ||
+				slices.ContainsFunc(g.Logits, func(v float32) bool { return !(v >= features.OutsideLogit && v <= -features.OutsideLogit) })) {
+				t.Errorf("%v in %d×%d has the mask %+v", f.Box, w, h, g)
+			}
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/segd/segd/features"
 )
 
@@ -80,7 +82,7 @@ type layout struct {
 	queries int
 	// endToEnd says that the network has chosen: a row has the score and the number of the best class, after its box.
 	endToEnd bool
-	// coefficients are how many a cell has for its mask.
+	// coefficients are how many a cell has for its mask. The output without strides has as many planes of prototypes then.
 	coefficients int
 	// transposed says that an output's columns are cells.
 	transposed bool
@@ -186,14 +188,16 @@ func readings(shapes [][]int, size image.Point, head string) (fit []layout) {
 // prototypes are how many planes YOLOv8-seg makes masks of, at stride 4.
 const prototypes = 32
 
-// segmenting is the layout of YOLOv8-seg's two outputs, in whichever order, if that is what they are, and how many numbers a cell has. Of
-// its masks nothing is used.
+// prototypeStride is the side of a prototype's cell in pixels of the input.
+const prototypeStride = 4
+
+// segmenting is the layout of YOLOv8-seg's two outputs, in whichever order, if that is what they are, and how many numbers a cell has.
 func segmenting(shapes [][]int, size image.Point) (l layout, columns int, ok bool) {
 	if len(shapes) != 2 {
 		return layout{}, 0, false
 	}
 	of := slices.IndexFunc(shapes, func(s []int) bool { return len(s) == 2 && s[1] == cellsOf(size, strides...) })
-	if of < 0 || !slices.Equal(shapes[1-of], []int{size.Y / 4, size.X / 4, prototypes}) {
+	if of < 0 || size.X < prototypeStride || size.Y < prototypeStride || !slices.Equal(shapes[1-of], []int{size.Y / prototypeStride, size.X / prototypeStride, prototypes}) {
 		return layout{}, 0, false
 	}
 	l = layout{family: yolov8.with("YOLOv8-seg", inInput), strides: make([][]int, 2), transposed: true, coefficients: prototypes}
@@ -286,18 +290,15 @@ func (l *layout) show(width, height int, pixelAspect float64) shown {
 
 // decoding is the memory to decode outputs in.
 type decoding struct {
-	rows, turned []float32
-	found        []features.Detection
+	rows, turned, prototypes []float32
+	found                    []features.Detection
 }
 
 var errChanged = errors.New("its shape has changed")
 
-// decode adds what output i shows, which work.rows holds, to work.found.
+// decode adds what output i shows, which work.rows holds, to work.found; their masks have their coefficients alone.
 func (d *Detector) decode(work *decoding, i int, s shown) error {
 	l := &d.layout
-	if l.strides[i] == nil {
-		return nil
-	}
 	rows, columns := work.rows, l.columns()
 	if n := l.queries + cellsOf(l.size, l.strides[i]...); len(rows) != n*columns {
 		return errChanged
@@ -322,6 +323,14 @@ func (d *Detector) decode(work *decoding, i int, s shown) error {
 	return nil
 }
 
+// checkPrototypes checks those of output i, which work.prototypes holds.
+func (d *Detector) checkPrototypes(work *decoding, _ int, _ shown) error {
+	if l := &d.layout; len(work.prototypes) != l.size.X/prototypeStride*(l.size.Y/prototypeStride)*l.coefficients {
+		return errChanged
+	}
+	return nil
+}
+
 // take adds what a row shows, of a cell of a stride, to work.found.
 func (d *Detector) take(work *decoding, row []float32, x, y, stride float64, s shown) {
 	score, class := d.layout.score(row)
@@ -335,8 +344,55 @@ func (d *Detector) take(work *decoding, row []float32, x, y, stride float64, s s
 	}
 	left, top, right, bottom := d.layout.decodeBox(row, x, y, stride)
 	if box := s.inImage(left, top, right, bottom); !box.Empty() {
-		work.found = append(work.found, features.Detection{Box: box, Class: name, Score: chance})
+		found := features.Detection{Box: box, Class: name, Score: chance}
+		if n := d.layout.coefficients; n > 0 {
+			found.Mask = &features.Grid{Logits: row[len(row)-n:]}
+		}
+		work.found = append(work.found, found)
 	}
+}
+
+// finish is what is left of work.found, with its masks.
+func (l *layout) finish(work *decoding, s shown) []features.Detection {
+	found := features.Suppress(work.found, overlap, otherOverlap)
+	for i := range found {
+		if d := &found[i]; d.Mask != nil {
+			d.Mask = l.mask(work.prototypes, d.Mask.Logits, d.Box, s)
+		}
+	}
+	return found
+}
+
+// mask is what the cells of prototypes that show a box of the image, all of which s shows, and those beside them say of it by its
+// coefficients: the log odds of which Ultralytics' program takes the sigmoid. They are no surer than of what lies beyond a grid.
+func (l *layout) mask(prototypes, coefficients []float32, box image.Rectangle, s shown) *features.Grid {
+	wide, high := l.size.X/prototypeStride, l.size.Y/prototypeStride
+	scaleX, scaleY := s.scale()
+	left, right, x0, x1 := prototypeCells(box.Min.X, box.Max.X, s.at.X, wide, scaleX)
+	top, bottom, y0, y1 := prototypeCells(box.Min.Y, box.Max.Y, s.at.Y, high, scaleY)
+	g := &features.Grid{
+		X0: x0, Y0: y0, X1: x1, Y1: y1, Cols: right - left, Rows: bottom - top, Logits: make([]float32, 0, (right-left)*(bottom-top)),
+	}
+	of := blas32.Vector{N: len(coefficients), Inc: 1, Data: coefficients}
+	for row := top; row < bottom; row++ {
+		for col := left; col < right; col++ {
+			cell := prototypes[(row*wide+col)*len(coefficients):][:len(coefficients)]
+			logit := blas32.Dot(of, blas32.Vector{N: len(cell), Inc: 1, Data: cell})
+			if !(logit > features.OutsideLogit) { // or is no number
+				logit = features.OutsideLogit
+			}
+			g.Logits = append(g.Logits, min(logit, -features.OutsideLogit))
+		}
+	}
+	return g
+}
+
+// prototypeCells are the cells from first to end, of so many along a side, that show pixels of the image and those beside them, and
+// where in the image these cells begin and end. at is where the input shows the first pixel, scale how many one of its pixels shows.
+func prototypeCells(from, to, at, cells int, scale float64) (first, end int, start, stop float64) {
+	cell := func(pixel int) float64 { return (float64(pixel)/scale + float64(at)) / prototypeStride }
+	first, end = max(0, int(math.Floor(cell(from)))-1), min(cells, int(math.Ceil(cell(to)))+1)
+	return first, end, float64(first*prototypeStride-at) * scale, float64(end*prototypeStride-at) * scale
 }
 
 // score is the best of the classes of a cell and how sure the cell is of it; 0 if none is a
@@ -407,10 +463,15 @@ func expectation(logits []float32) float64 {
 	return weighted / sum
 }
 
+// scale is how many pixels of the image a pixel of the input shows.
+func (s *shown) scale() (x, y float64) {
+	return float64(s.Dx()) / float64(s.size.X), float64(s.Dy()) / float64(s.size.Y)
+}
+
 // inImage is what a box in the input covers of the image, to the nearest pixel: nothing if it
 // is none, or one with a side that is not a number.
 func (s *shown) inImage(left, top, right, bottom float64) image.Rectangle {
-	scaleX, scaleY := float64(s.Dx())/float64(s.size.X), float64(s.Dy())/float64(s.size.Y)
+	scaleX, scaleY := s.scale()
 	left, right = (left-float64(s.at.X))*scaleX, (right-float64(s.at.X))*scaleX
 	top, bottom = (top-float64(s.at.Y))*scaleY, (bottom-float64(s.at.Y))*scaleY
 	if !(left < right && top < bottom) {

@@ -118,7 +118,11 @@ func describeModel(w io.Writer, info dnn.Info) error {
 
 func describeDetector(w io.Writer, info dnn.DetectorInfo) error {
 	fmt.Fprintf(w, "%s  %s  sha256 %s\n", info.Path, info.Layout, info.SHA256)
-	fmt.Fprintf(w, "  input %d×%d, %d classes", info.InputWidth, info.InputHeight, len(info.Classes))
+	gives := "boxes"
+	if info.Masks {
+		gives = "boxes and masks"
+	}
+	fmt.Fprintf(w, "  %s, input %d×%d, %d classes", gives, info.InputWidth, info.InputHeight, len(info.Classes))
 	if info.Milliseconds > 0 {
 		fmt.Fprintf(w, ", %.1f ms", info.Milliseconds)
 	}
