@@ -181,7 +181,6 @@ func (a *Annotation) HasExtent(k int) bool {
 	return a.Mask != nil || a.Objects[k].Polygon != nil || a.Objects[k].Box != nil
 }
 
-// checkExtent names the faults of the object's polygon and box.
 // Stroked is the box of object k's strokes, in pixels.
 func (a *Annotation) Stroked(k int) (box image.Rectangle) {
 	for _, s := range a.Objects[k].Scribbles {

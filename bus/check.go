@@ -165,8 +165,8 @@ func checkSize(width, height int) error {
 	return nil
 }
 
-// leaveOut takes the objects out of m that segd would not send, and tells of the first and how many there were.
-func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
+// leaveOut takes the objects out of m that segd would not send, and tells how many there were, and of the first.
+func leaveOut(m *segdv1.MaskFrame) (faulty int, first error) {
 	last := uint32(0)
 	i := -1
 	m.Objects = slices.DeleteFunc(m.Objects, func(o *segdv1.Object) bool {
@@ -188,7 +188,7 @@ func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
 		}
 		return true
 	})
-	return first, faulty
+	return faulty, first
 }
 
 func checkMasks(m *segdv1.MaskFrame) error {

@@ -109,7 +109,7 @@ func Unmarshal(contentType string, data []byte, m proto.Message) error {
 		return fmt.Errorf("%w: a %s that segd would not send: %w", ErrMessage, messageName(m), err)
 	}
 	if m, ok := m.(*segdv1.MaskFrame); ok {
-		if err, n := leaveOut(m); n > 0 {
+		if n, err := leaveOut(m); n > 0 {
 			return fmt.Errorf("%w: frame %d of %s: %w, %d that segd would not send: %w", ErrMessage, m.GetSequence(), m.GetCamera(), ErrObjects, n, err)
 		}
 	}

@@ -23,7 +23,7 @@ func TestCommandPanics(t *testing.T) {
 		Clear: func(context.Context, string, uint32) error { panic("no such row") },
 		Objects: func(string) (uint64, []*segdv1.Object) {
 			var none map[string]int
-			none["a"] = 1 // the runtime's own panic
+			none["a"] = 1 //nolint:staticcheck // the runtime's own panic
 			return 0, nil
 		},
 		State: func(string) *segdv1.Status { return &segdv1.Status{Site: "here", Camera: "demo"} },

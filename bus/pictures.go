@@ -223,7 +223,7 @@ func (b *Bus) Picture(ctx context.Context, camera, name string) (*Picture, error
 	}
 	subject, err := pictureSubject(b.cfg.Site, camera, name)
 	if err != nil {
-		return nil, nil //nolint:nilerr // there is none of such a name
+		return nil, nil // there is none of such a name
 	}
 	if !b.conn.IsConnected() {
 		return nil, ErrNotConnected

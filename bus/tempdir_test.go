@@ -87,7 +87,7 @@ func TestLeftovers(t *testing.T) {
 	living, end := holder(t) // starts, and removes what the other left
 	log := make(chan string, 16)
 	b := open(t, Config{Logger: logTo(log)})
-	want := append(others, living, b.server.temp.path)
+	want := slices.Concat(others, []string{living, b.server.temp.path})
 	got, err := filepath.Glob(filepath.Join(tmp, "*"))
 	slices.Sort(want)
 	slices.Sort(got)

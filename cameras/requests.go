@@ -72,7 +72,8 @@ func (m *Manager[C]) Add(ctx context.Context, body []byte) (string, error) {
 
 // nameTaken refuses the name of a camera that there is.
 func (m *Manager[C]) nameTaken(name string) error {
-	k, detail, field := m.known.Load(), "", ""
+	k := m.known.Load()
+	var detail, field string
 	switch {
 	case k.declared(name):
 		detail, field = declaredText(name), "there is a camera of that name in the configuration; accepts another name"

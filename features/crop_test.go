@@ -207,8 +207,8 @@ type finderModel struct {
 func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	m.views = append(m.views, v)
 	sight, err := m.fixedModel.Features(dst, bgr, w, h, v)
-	sight.Found = append(dst.Found[:0], m.found...)
-	for i := range sight.Found { // each view a little more to the right, and less sure
+	sight.Found = append(dst.Found[:0], m.found...) //nolint:gocritic // in its memory
+	for i := range sight.Found {                    // each view a little more to the right, and less sure
 		sight.Found[i].Box = sight.Found[i].Box.Add(image.Pt(len(m.views)-1, 0))
 		sight.Found[i].Score -= float64(len(m.views)-1) / 100
 	}

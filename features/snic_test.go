@@ -53,9 +53,8 @@ func oracle(bgr []byte, width, height int, seeds []image.Point, tiles []tile, sp
 	push := func(h *oracleHeap, key float32, at image.Point, label int32) {
 		if i := at.Y*width + at.X; quantised && key >= best[i] {
 			return
-		} else {
-			best[i] = key
 		}
+		best[at.Y*width+at.X] = key
 		heap.Push(h, oracleItem{key, order, filled[key] / chunkSize, makeWaiting(at.X+1, at.Y+1, label)})
 		filled[key]++
 		order++

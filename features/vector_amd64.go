@@ -24,6 +24,8 @@ func labVector(t *labTable, dst *int16, pixels *pixel, bgr *byte, eights int)
 
 // chosen has, for every set of four, the bytes of those in it one after the other: of numbers of
 // four bytes for VPSHUFB, and for VPERMD of numbers of eight.
+//
+//nolint:unused // but in assembly
 var chosen = func() (c struct {
 	fours  [16][4][4]byte
 	eights [16][4][2]uint32

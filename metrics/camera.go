@@ -125,12 +125,14 @@ func each[S any](series func(...string) S, values []string) (all []S) {
 	return all
 }
 
+// Describe implements prometheus.Collector.
 func (c *Camera) Describe(descs chan<- *prometheus.Desc) {
 	for _, p := range c.parts {
 		p.Describe(descs)
 	}
 }
 
+// Collect implements prometheus.Collector.
 func (c *Camera) Collect(out chan<- prometheus.Metric) {
 	for _, p := range c.parts {
 		p.Collect(out)

@@ -177,7 +177,7 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 	d := describedAPI(t)
 	for path, item := range d.doc["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
-			security, _ := item.(map[string]any)[method].(map[string]any)["security"]
+			security := item.(map[string]any)[method].(map[string]any)["security"]
 			if security == nil {
 				security = d.doc["security"]
 			}

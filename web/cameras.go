@@ -111,7 +111,8 @@ func (s *Server) CameraJSON(name string) ([]byte, error) {
 func (s *Server) noCamera(r *http.Request) error {
 	name := r.PathValue("camera")
 	byName, _, _ := s.declared()
-	d, detail := byName[name], ""
+	d := byName[name]
+	var detail string
 	switch {
 	case d == nil:
 		detail = fmt.Sprintf("no camera %q; accepts those in %s/cameras", name, apiRoot)

@@ -69,7 +69,7 @@ func watchAgain(ctx context.Context, page client.Page, camera string, fps int, s
 		err := page.Watch(ctx, camera, fps, on)
 		switch {
 		case ctx.Err() != nil:
-			return nil // ended by its caller
+			return nil //nolint:nilerr // ended by its caller
 		case cli.Status(err) == cli.ExitUsage && !came: // later it may be a segd that has not found its cameras yet
 			return err
 		case !away:
@@ -77,7 +77,7 @@ func watchAgain(ctx context.Context, page client.Page, camera string, fps int, s
 			away = true
 		}
 		if pause.For(ctx, pauses.NextBackOff()) != nil {
-			return nil
+			return nil //nolint:nilerr // likewise
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestProgramsHelp(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := strings.Join(append([]string{"it says help"}, prefix(tt.command, tt.program)...), " ")
-		for follows, want := range map[string]string{"": want + "\n", " mot score": want + " mot score\n"} {
+		for follows, want := range map[string]string{"": want + "\n", " mot score": want + " mot score\n"} { //nolint:gocritic // the space is what is between
 			if got := said(strings.Fields("help " + tt.command + follows)...); got != want {
 				t.Errorf("help %s%s: %q; want %q", tt.command, follows, got, want)
 			}

@@ -25,7 +25,7 @@ func TestReload(t *testing.T) {
 		text := "cameras:\n"
 		for _, c := range cameras {
 			name, more, _ := strings.Cut(c, " ")
-			text += fmt.Sprintf("  - {name: %s, url: 'rtsp://%[2]s/%[1]s', transport: tcp, detect: {off: true}%[3]s}\n", name, relay.Addr(), more)
+			text += fmt.Sprintf("  - {name: %s, url: 'rtsp://%[2]s/%[1]s', transport: tcp%[3]s}\n", name, relay.Addr(), more)
 		}
 		return text
 	}

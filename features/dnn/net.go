@@ -142,7 +142,7 @@ func (n *openCVNet) run(input []float32, size image.Point) error {
 // last is 0 if it has three. Outputs of several images may be asked for at once.
 func (n *openCVNet) output(i, image int) (data []float32, dims [3]int, err error) {
 	at := &n.found[image]
-	if err := failure(C.segd_outputs_get(n.outputs, C.int(i), C.int(image), C.int(len(n.found)), &at.data, &at.dims[0])); err != nil {
+	if err := failure(C.segd_outputs_get(n.outputs, C.int(i), C.int(image), C.int(len(n.found)), &at.data, &at.dims[0])); err != nil { //nolint:gocritic // cgo's own comparison
 		return nil, dims, err
 	}
 	if at.data == nil {

@@ -23,13 +23,13 @@ import (
 )
 
 var (
-	// ErrNoAnswer: nothing answers there, or not in time.
+	// ErrNoAnswer says: nothing answers there, or not in time.
 	ErrNoAnswer = errors.New("no answer")
-	// ErrUnauthorized: the camera wants a user, or another one.
+	// ErrUnauthorized says: the camera wants a user, or another one.
 	ErrUnauthorized = errors.New("wants a user, or another")
-	// ErrNotONVIF: what is there is no ONVIF device.
+	// ErrNotONVIF says: what is there is no ONVIF device.
 	ErrNotONVIF = errors.New("no ONVIF device")
-	// ErrFault: an ONVIF device, which does not do what it is asked for.
+	// ErrFault says: an ONVIF device, which does not do what it is asked for.
 	ErrFault = errors.New("refused")
 )
 

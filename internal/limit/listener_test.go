@@ -87,7 +87,7 @@ func TestClientsConnections(t *testing.T) {
 	l.refused(own, func() { _ = first.Close() })
 	l.accept(other)
 	third := l.refused(own, func() {
-		if !second.Trust() || !second.Trust() {
+		if !second.Trust() || !second.Trust() { //nolint:staticcheck // once and again
 			t.Error("it is not trusted")
 		}
 	})

@@ -20,7 +20,10 @@ func New[T any](most, mostBytes int, size func(T) int) Queue[T] {
 	return Queue[T]{most: most, mostBytes: mostBytes, size: size}
 }
 
-func (q *Queue[T]) Len() int   { return len(q.items) }
+// Len is how many items there are.
+func (q *Queue[T]) Len() int { return len(q.items) }
+
+// Bytes is how many they have.
 func (q *Queue[T]) Bytes() int { return q.bytes }
 
 // All are the items, oldest first, until the queue is changed.

@@ -86,7 +86,7 @@ func TestText(t *testing.T) {
 
 func TestError(t *testing.T) {
 	plain := errors.New("refused")
-	if Error(nil) != nil || Error(plain) != plain {
+	if Error(nil) != nil || Error(plain) != plain { //nolint:errorlint // the same error
 		t.Error("an error without secrets does not stay what it is")
 	}
 	err := Error(fmt.Errorf("cam: %w", &url.Error{Op: "Get", URL: "http://a:s3cret@b/?c=s3cret", Err: io.EOF}))

@@ -126,7 +126,7 @@ type Frame struct {
 func (f *Frame) sees(box image.Rectangle) bool {
 	middle := box.Min.Add(box.Max).Div(2)
 	middle.X, middle.Y = min(max(middle.X, 0), f.Width-1), min(max(middle.Y, 0), f.Height-1)
-	return slices.ContainsFunc(f.Looked, func(r image.Rectangle) bool { return middle.In(r) })
+	return slices.ContainsFunc(f.Looked, middle.In)
 }
 
 // A Decision is what a frame leads to.

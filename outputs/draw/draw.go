@@ -66,10 +66,10 @@ func Labels(m *segdv1.MaskFrame) (image.Image, error) {
 	})
 }
 
-// ErrID: an object's id does not fit into a picture's pixels.
+// ErrID says: an object's id does not fit into a picture's pixels.
 var ErrID = errors.New("too large an id")
 
-// ErrMask: an object has no mask that could be drawn. The others are drawn.
+// ErrMask says: an object has no mask that could be drawn. The others are drawn.
 var ErrMask = errors.New("no mask of the picture")
 
 // each calls f with every object's mask, decoded until f returns. Its error is of the first that has none.

@@ -47,7 +47,7 @@ type door struct {
 }
 
 func (*door) Provides(b byte) bool {
-	return bytes.Contains([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish, mochi.OnPacketRead}, []byte{b})
+	return slices.Contains([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish, mochi.OnPacketRead}, b)
 }
 
 func (d *door) OnPublish(_ *mochi.Client, pk packets.Packet) (packets.Packet, error) {

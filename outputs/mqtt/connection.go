@@ -317,7 +317,7 @@ func (p *Publisher) begin(m *autopaho.ConnectionManager, answer *paho.Connack) {
 		return
 	}
 	p.via = link{manager: m, conn: p.dialled}
-	p.via.ctx, p.cut = context.WithCancel(p.sending)
+	p.via.ctx, p.cut = context.WithCancel(p.sending) //nolint:fatcontext // of this connection alone
 	if answer.Properties != nil && answer.Properties.MaximumPacketSize != nil {
 		p.via.maxPacket = int(*answer.Properties.MaximumPacketSize)
 	}

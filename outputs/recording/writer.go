@@ -86,10 +86,14 @@ func (w *writer) header() ([]byte, error) {
 	switch w.id {
 	case codec.H265:
 		c = &codecs.H265{VPS: sets[byte(h265.NALUType_VPS_NUT)], SPS: sets[byte(h265.NALUType_SPS_NUT)], PPS: sets[byte(h265.NALUType_PPS_NUT)]}
-		w.dts = h265.NewDTSExtractor()
+		extractor := &h265.DTSExtractor{}
+		extractor.Initialize()
+		w.dts = extractor
 	default:
 		c = &codecs.H264{SPS: sets[byte(h264.NALUTypeSPS)], PPS: sets[byte(h264.NALUTypePPS)]}
-		w.dts = h264.NewDTSExtractor()
+		extractor := &h264.DTSExtractor{}
+		extractor.Initialize()
+		w.dts = extractor
 	}
 	var out seekablebuffer.Buffer
 	if err := (fmp4.Init{Tracks: []*fmp4.InitTrack{{ID: track, TimeScale: ticksPerSecond, Codec: c}}}).Marshal(&out); err != nil {

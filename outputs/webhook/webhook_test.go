@@ -444,7 +444,7 @@ func TestSet(t *testing.T) {
 // A hook is another one when anything of it differs, and what is in its files.
 func TestSame(t *testing.T) {
 	dir := t.TempDir()
-	file, ca := filepath.Join(dir, "secret"), ""
+	file := filepath.Join(dir, "secret")
 	srv := serve(t, nil)
 	srv.StartTLS()
 	write := func(name string, text []byte) string {
@@ -456,7 +456,7 @@ func TestSame(t *testing.T) {
 		return name
 	}
 	write("secret", []byte(secret))
-	ca = write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	ca := write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
 	ready := func(h Hook) *target {
 		t.Helper()
 		made, err := h.ready()

@@ -198,7 +198,8 @@ func Scenes(data [][]byte) ([]Scene, error) {
 		scenes[k].Annotation = a
 	}
 	for k := range scenes {
-		a, err := scenes[k].Annotation, error(nil)
+		a := scenes[k].Annotation
+		var err error
 		if scenes[k].BGR, err = a.BGR(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
 		}

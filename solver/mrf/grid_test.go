@@ -34,7 +34,7 @@ func cuttings(r *rand.Rand, width, height int, share float64, most int32) *cutti
 	for p, ok := range in {
 		if ok {
 			c.part = append(c.part, int32(p))
-			c.terminal = append(c.terminal, 2*(value(true)-value(true)))
+			c.terminal = append(c.terminal, 2*(value(true)-value(true))) //nolint:staticcheck // two numbers
 			c.right, c.down = append(c.right, value(in[p+1])), append(c.down, value(in[p+width]))
 		}
 	}

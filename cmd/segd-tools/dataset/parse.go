@@ -170,7 +170,7 @@ func (s *search) mark(on *Marked, where func() string, read func(o *layer, width
 		}
 	}
 	if s.best.File != on.File || s.best.fault != nil {
-		return nil
+		return nil //nolint:nilerr // the best one keeps its fault
 	}
 	on = s.best
 	var o layer

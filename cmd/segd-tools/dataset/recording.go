@@ -103,7 +103,7 @@ func (r *Recording) scan() error {
 	}
 	for n, size := range sizes {
 		if !whole[n] {
-			r.remove(n)
+			_ = r.remove(n) // what stays is tried again the next time
 			continue
 		}
 		r.kept = append(r.kept, kept{n, size})

@@ -27,14 +27,15 @@ func IsTerminal(stream any) bool {
 func Printable(text string) string {
 	shown := func(r rune, size int) bool { return strconv.IsGraphic(r) && (r != utf8.RuneError || size > 1) }
 	var b strings.Builder
-	for i, size := 0, 0; i < len(text); i += size {
-		var r rune
-		r, size = utf8.DecodeRuneInString(text[i:])
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		first := text[:size]
+		text = text[size:]
 		if shown(r, size) {
-			b.WriteString(text[i : i+size])
+			b.WriteString(first)
 			continue
 		}
-		quoted := strconv.Quote(text[i : i+size])
+		quoted := strconv.Quote(first)
 		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()

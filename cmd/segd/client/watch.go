@@ -101,12 +101,14 @@ type LeftOut struct {
 	frames int
 }
 
+// Add counts a frame with objects that were left out, by a reason.
 func (l *LeftOut) Add(err error) {
 	if l.frames++; l.frames == 1 {
 		l.Say(fmt.Sprintf("%v; the others are there, and further frames like it are counted", err))
 	}
 }
 
+// Sum tells of how many there were.
 func (l *LeftOut) Sum() {
 	if l.frames > 0 {
 		l.Say(fmt.Sprintf("objects were left out of %d frames", l.frames))

@@ -49,6 +49,7 @@ func New(a *annotation.Annotation) *Request {
 	return &Request{Annotation: a, done: make(chan Answer, 1)}
 }
 
+// Configured is New of an annotation of the configuration.
 func Configured(a *annotation.Annotation) *Request {
 	r := New(a)
 	r.Configured, r.counted = true, a.Frame

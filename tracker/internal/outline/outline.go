@@ -105,7 +105,7 @@ func (r *Drawer) drawPatch(ctx context.Context, f scene, labels int) error {
 
 // find sets the labels of the superpixels, and returns where in the patch the objects are.
 func (r *Drawer) find(f scene) (box image.Rectangle) {
-	r.labelOf = append(scratch.Grow(r.labelOf, len(f.y)+1)[:0], 0)
+	r.labelOf = append(scratch.Grow(r.labelOf, len(f.y)+1)[:0], 0) //nolint:gocritic // in its memory
 	for _, l := range f.y {
 		r.labelOf = append(r.labelOf, uint8(l))
 	}

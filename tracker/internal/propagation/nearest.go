@@ -196,6 +196,6 @@ func (s *search) findSpans(ref *picture.Picture, row int) {
 				kept = append(kept, o)
 			}
 		}
-		s.spans = append(kept, [2]int{from, to})
+		s.spans = append(kept, [2]int{from, to}) //nolint:gocritic // kept is its beginning
 	}
 }
