@@ -120,6 +120,7 @@ func queries(t *testing.T, p api) (all []query, excused map[string]string) {
 }
 
 func TestQueries(t *testing.T) {
+	t.Setenv("SEGD_RECORDING_DIR", t.TempDir()) // so that its recordings have data
 	segd := harness.Demo(t)
 	var metrics []byte
 	if err := segd.Wait(t.Context(), harness.DemoLimit, "metrics of the solver", func(ctx context.Context) (err error) {
