@@ -144,7 +144,8 @@ func (r *relay) serve(near net.Conn) {
 	if r.false.Load() {
 		_, err := io.WriteString(near, "HTTP/1.1 101 Switching Protocols\r\n")
 		line := []byte("A: " + strings.Repeat("b", 60_000) + "\r\n")
-		for n := 0; err == nil && r.sent.Load() < 512<<20; {
+		for err == nil && r.sent.Load() < 512<<20 {
+			var n int
 			n, err = near.Write(line)
 			r.sent.Add(int64(n))
 		}

@@ -188,7 +188,7 @@ func (w *world) rtspMessages(s *Stage) {
 			text := []byte(strings.Repeat(tc.repeats, 1<<20/len(tc.repeats)))
 			sent, err := io.WriteString(p.conn, tc.begins)
 			for err == nil && sent < endless {
-				n := 0
+				var n int
 				n, err = p.conn.Write(text)
 				sent += n
 			}

@@ -171,11 +171,10 @@ func (x *fixture) still() {
 
 // crash is a box that has crashed, and what has come of its cameras.
 type crash struct {
-	box   *box
-	at    time.Time
-	left  map[int]bool // cameras that no box may publish yet
-	had   int
-	moves float64
+	box  *box
+	at   time.Time
+	left map[int]bool // cameras that no box may publish yet
+	had  int
 }
 
 // events has boxes crash and join again.

@@ -97,7 +97,7 @@ func (a *judged) summary(ctx context.Context) (s summary, err error) {
 
 func (a *judged) none(ctx context.Context) error {
 	if out, err := a.eval(ctx); err == nil || !strings.Contains(out, "no records of accuracy") || !strings.Contains(out, "Check accuracy") {
-		return fmt.Errorf("%v, %q", err, out)
+		return fmt.Errorf("%v, %q", err, out) //nolint:errorlint // it may be none
 	}
 	return nil
 }

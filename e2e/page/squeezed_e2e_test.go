@@ -69,7 +69,7 @@ func TestSqueezed(t *testing.T) {
 		must(harness.Wait(ctx, time.Minute, what, func(ctx context.Context) error {
 			var is bool
 			if err := p.Evaluate(ctx, expression, &is); err != nil || !is {
-				return fmt.Errorf("not yet: %v", err)
+				return fmt.Errorf("not yet: %v", err) //nolint:errorlint // it may be none
 			}
 			return nil
 		}))

@@ -111,7 +111,8 @@ func compareTracks(opt options, stderr io.Writer) (*trackReport, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Segd = new(side("segd", found))
+		segd := side("segd", found)
+		r.Segd = &segd
 	}
 	for _, s := range sortSides {
 		every := 1
