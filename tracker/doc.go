@@ -15,6 +15,9 @@
 //     classifier, where the Lagrangian cannot rise. What left the window stays in the classifier.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
+// An annotation of people's has the window begin with its frame, and the classifiers of the objects that it defines, and of those that
+// touch them, begin anew; the others' stay.
+//
 // A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but
 // does not start it and the classifier anew; the latest alone stays, and later frames do not look it up.
 //

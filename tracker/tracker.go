@@ -238,18 +238,23 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	} else {
 		t.affinity.Mark(&f.Belief, f.Picture, t.objects.views())
 	}
-	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
+	var defined []int32
+	for _, o := range marked {
+		if o.Defined {
+			defined = append(defined, int32(o.Label))
+		}
+	}
 	for _, label := range t.seeder.Corrected() {
 		t.distrust(int(label))
 	}
-	if !defines {
+	if len(defined) == 0 {
 		t.evictAll() // their labels are wrong
 	}
 	// A correction leaves the classifier what it has learnt, to say how far it spreads;
 	// the next frames learn from it.
-	how := estimation{learn: defines, defined: defines, anew: defines}
-	if ann.Automatic && len(t.frames.anchors) > 0 {
-		how.anew = false // too often for that, and little of it is news
+	how := estimation{learn: len(defined) > 0, defined: len(defined) > 0}
+	if !ann.Automatic || len(t.frames.anchors) == 0 { // else too often for that, and little of it is news
+		how.anew = defined
 	}
 	if err := t.solve(ctx, f, how, out); err != nil {
 		return err
@@ -262,15 +267,15 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 
 // estimation is what solve does to the classifier, and to what is marked.
 type estimation struct {
-	learn   bool // the classifier may change
-	anew    bool // it starts anew
-	defined bool // an annotation of the frame defines objects
+	learn   bool    // the classifier may change
+	anew    []int32 // labels of objects for which it starts anew
+	defined bool    // an annotation of the frame defines objects
 }
 
 // solve labels f by the tracker's mode.
 func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solve) error {
 	labels := t.objects.labels()
-	if how.anew || t.cfg.Mode != Affinity {
+	if len(how.anew) > 0 || t.cfg.Mode != Affinity {
 		if t.cfg.Cores != nil {
 			helpers := t.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
 			defer t.cfg.Cores.Release(helpers)

@@ -144,10 +144,10 @@ func (w *Window) Drop(label, d int) {
 
 // Estimate runs DC-ADMM over the frames, of which the last is the newest. The labels of
 // all are free but for annotations; those of the newest start as y, and are left there.
-// With learn false nothing is solved, because there is nothing to learn from. annotated
-// is whether the newest frame defines an object: then the classifier starts from nothing
-// and takes its time.
-func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, labels int, annotated, learn bool) (Report, error) {
+// With learn false nothing is solved, because there is nothing to learn from. defined are the labels
+// of objects that the newest frame defines, if any: the classifiers of these and of what is near them start from nothing
+// and take their time; the others stay as they are.
+func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, labels int, defined []int32, learn bool) (Report, error) {
 	f := frames[len(frames)-1]
 	f.Keep(y)
 	for len(w.weight) < labels*(f.p.Dim+1) { // objects it does not know yet
@@ -156,7 +156,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if !learn {
 		return Report{Unlearnt: labels - 1}, nil
 	}
-	nu, gamma := w.Nu, Gamma
+	nu, gamma, annotated := w.Nu, Gamma, len(defined) > 0
 	if w.observe == nil {
 		w.observe = w.trace.add
 	}
@@ -166,7 +166,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Relax: relax, Delta: delta, Tol: Tolerance,
 		Consistent: !w.Cold, Observe: w.observe, Workers: w.workers,
 	}
-	if annotated || w.Memoryless {
+	if w.Memoryless {
 		clear(w.weight)
 		clear(w.around)
 	}
@@ -184,7 +184,17 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if len(w.ends) > 0 {
 		w.balance(frames, labels)
 	}
+	row := f.p.Dim + 1
 	for objects := range w.components {
+		if annotated {
+			if !slices.ContainsFunc(objects, func(l int32) bool { return slices.Contains(defined, l) }) {
+				continue
+			}
+			for _, l := range objects {
+				clear(w.weight[int(l)*row:][:row])
+				clear(w.around[int(l)*row:][:row])
+			}
+		}
 		w.report.Estimated += len(objects)
 		if err := w.gather(frames, objects, labels, gamma); err != nil {
 			return Report{}, err

@@ -59,7 +59,7 @@ func TestClassifierIsLearnt(t *testing.T) {
 	w := Window{Config: tuned}
 	copy(frames[0].Marks.Fixed, truth)
 	y := slices.Clone(truth)
-	report, err := w.Estimate(t.Context(), frames[:1], y, labels, true, true)
+	report, err := w.Estimate(t.Context(), frames[:1], y, labels, anew(labels, true), true)
 	if err != nil || report.Iterations < 2 || report.Descent <= 0 || !slices.Equal(y, truth) {
 		t.Fatalf("%v, %+v", err, report)
 	}
@@ -157,11 +157,11 @@ func TestNothingToLearn(t *testing.T) {
 	w := Window{Config: tuned}
 	copy(frames[0].Marks.Fixed, truth)
 	y := slices.Clone(truth)
-	if _, err := w.Estimate(t.Context(), frames[:1], y, labels, true, true); err != nil {
+	if _, err := w.Estimate(t.Context(), frames[:1], y, labels, anew(labels, true), true); err != nil {
 		t.Fatal(err)
 	}
 	weight, none := slices.Clone(w.weight), make([]int32, len(truth))
-	report, err := w.Estimate(t.Context(), frames, none, labels, false, false)
+	report, err := w.Estimate(t.Context(), frames, none, labels, nil, false)
 	if err != nil || report != (Report{Unlearnt: labels - 1}) || !slices.Equal(w.weight, weight) || slices.Contains(none, 1) {
 		t.Errorf("%v, %+v, or another classifier", err, report)
 	}
@@ -179,12 +179,12 @@ func TestOutOfTime(t *testing.T) {
 	w := Window{Config: tuned}
 	w.Budget = time.Nanosecond
 	y := slices.Clone(truth)
-	report, err := w.Estimate(t.Context(), frames, y, labels, true, true)
+	report, err := w.Estimate(t.Context(), frames, y, labels, anew(labels, true), true)
 	if err != nil || report.OutOfTime || report.Iterations == 0 {
 		t.Fatalf("annotated: %v, %+v", err, report)
 	}
 	weight, before := slices.Clone(w.weight), slices.Clone(y)
-	report, err = w.Estimate(t.Context(), frames, y, labels, false, true)
+	report, err = w.Estimate(t.Context(), frames, y, labels, nil, true)
 	if err != nil || !report.OutOfTime || report.Iterations != 0 {
 		t.Fatalf("%v, %+v", err, report)
 	}
@@ -201,11 +201,11 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	w := Window{Config: tuned}
 	copy(frames[0].Marks.Fixed, truth)
 	y := slices.Clone(truth)
-	if _, err := w.Estimate(t.Context(), frames[:1], y, labels, true, true); err != nil {
+	if _, err := w.Estimate(t.Context(), frames[:1], y, labels, anew(labels, true), true); err != nil {
 		t.Fatal(err)
 	}
 	y = make([]int32, len(truth))
-	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, false, true); err != nil || !slices.Equal(y, truth) {
+	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, nil, true); err != nil || !slices.Equal(y, truth) {
 		t.Errorf("labels %v (%v); want %v", y, err, truth)
 	}
 	if clear(y); !slices.Equal(guess(&w, frames[0], y), truth) {
@@ -213,7 +213,7 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	}
 	w = Window{Config: tuned}
 	clear(y)
-	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, false, true); err != nil || slices.Equal(y, truth) {
+	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, nil, true); err != nil || slices.Equal(y, truth) {
 		t.Errorf("labels from nothing: %v (%v)", y, err)
 	}
 }
@@ -227,7 +227,7 @@ func TestSlide(t *testing.T) {
 	copy(frames[0].Marks.Fixed, truth)
 	for k := range frames {
 		last := slices.Clone(w.weight)
-		if _, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, k == 0, true); err != nil {
+		if _, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, anew(labels, k == 0), true); err != nil {
 			t.Fatal(err)
 		}
 		if k == 0 {
@@ -278,7 +278,7 @@ func TestWarmStart(t *testing.T) {
 		w.Cold = k == 1
 		copy(frames[0].Marks.Fixed, truth)
 		for last := range 7 {
-			report, err := w.Estimate(t.Context(), frames[max(0, last-2):last+1], slices.Clone(truth), labels, last == 0, true)
+			report, err := w.Estimate(t.Context(), frames[max(0, last-2):last+1], slices.Clone(truth), labels, anew(labels, last == 0), true)
 			if err != nil || !report.Converged {
 				t.Fatalf("frame %d: %+v (%v)", last, report, err)
 			}
@@ -293,7 +293,7 @@ func TestWarmStart(t *testing.T) {
 			continue
 		}
 		left, n := slices.Clone(w.state.Lambda), labels*frames[0].p.N
-		report, err := w.Estimate(stopped, frames[5:], slices.Clone(truth), labels, false, true) // the state stays as it starts
+		report, err := w.Estimate(stopped, frames[5:], slices.Clone(truth), labels, nil, true) // the state stays as it starts
 		if err != nil || report.Iterations != 0 {
 			t.Fatalf("%+v (%v)", report, err)
 		}
@@ -308,7 +308,7 @@ func TestWarmStart(t *testing.T) {
 			f.Widen(labels, labels+1)
 			f.Belief.Q[3*50+2] = 0.5
 		}
-		report, err = w.Estimate(stopped, frames[5:], slices.Clone(truth), labels+1, false, true)
+		report, err = w.Estimate(stopped, frames[5:], slices.Clone(truth), labels+1, nil, true)
 		if err != nil || report.Carried != 0 {
 			t.Fatalf("another object competes: %+v (%v)", report, err)
 		}
@@ -366,7 +366,7 @@ func TestWindowsConverge(t *testing.T) {
 		w.MaxIter, w.Cold = most, most == 1
 		copy(frames[0].Marks.Fixed, truth)
 		for k := range frames {
-			report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, k == 0, true)
+			report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, anew(labels, k == 0), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +385,7 @@ func TestDescentIsSinceTheLastWindow(t *testing.T) {
 	y := slices.Clone(truth)
 	var descent []float64
 	for k := range 30 {
-		report, err := w.Estimate(t.Context(), frames, y, labels, k == 0, true)
+		report, err := w.Estimate(t.Context(), frames, y, labels, anew(labels, k == 0), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,13 +403,13 @@ func TestDelta(t *testing.T) {
 		frames, truth := made(t, 2)
 		w := Window{Config: tuned}
 		copy(frames[0].Marks.Fixed, truth)
-		if _, err := w.Estimate(t.Context(), frames[:1], slices.Clone(truth), labels, true, true); err != nil {
+		if _, err := w.Estimate(t.Context(), frames[:1], slices.Clone(truth), labels, anew(labels, true), true); err != nil {
 			t.Fatal(err)
 		}
 		// A corner is taken for the object. That it looks like the floor weighs little, as the affinity cannot place it.
 		y := slices.Clone(truth)
 		y[0] = 1
-		report, err := w.Estimate(t.Context(), frames, y, labels, false, true)
+		report, err := w.Estimate(t.Context(), frames, y, labels, nil, true)
 		if err != nil || !report.Converged || (y[0] == 1) != (delta > 0) {
 			t.Errorf("δ = %g: label %d, %v, %+v", delta, y[0], err, report)
 		}
@@ -422,7 +422,7 @@ func TestAnnotatedWindowIsStiffer(t *testing.T) {
 	frames, truth := made(t, 2)
 	w := Window{Config: tuned}
 	for k, annotated := range []bool{true, false} {
-		if _, err := w.Estimate(t.Context(), frames[:k+1], slices.Clone(truth), labels, annotated, true); err != nil {
+		if _, err := w.Estimate(t.Context(), frames[:k+1], slices.Clone(truth), labels, anew(labels, annotated), true); err != nil {
 			t.Fatal(err)
 		}
 		if stiffer, tighter := w.problem.Nu > tuned.Nu, w.kernel.SigmaMin() < Gamma; stiffer != annotated || tighter != annotated {
@@ -452,7 +452,7 @@ func TestLabelsOfTheWindowAreFree(t *testing.T) {
 	frames[0].Keep(wrong)
 	copy(frames[1].Marks.Fixed, truth)
 	y := slices.Clone(truth)
-	if _, err := w.Estimate(t.Context(), frames, y, labels, true, true); err != nil || !slices.Equal(frames[0].y, truth) {
+	if _, err := w.Estimate(t.Context(), frames, y, labels, anew(labels, true), true); err != nil || !slices.Equal(frames[0].y, truth) {
 		t.Errorf("the earlier frame keeps %v (%v); want %v", frames[0].y, err, truth)
 	}
 }
@@ -476,7 +476,7 @@ func TestDescent(t *testing.T) {
 			rose := 0
 			for k := range frames {
 				y := slices.Clone(truth)
-				report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], y, labels, k == 0, true)
+				report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], y, labels, anew(labels, k == 0), true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -515,7 +515,7 @@ func TestFrameLabels(t *testing.T) {
 func TestAblations(t *testing.T) {
 	estimate := func(w *Window, frames []*Frame, y []int32, annotated bool) Report {
 		t.Helper()
-		report, err := w.Estimate(t.Context(), frames, y, labels, annotated, true)
+		report, err := w.Estimate(t.Context(), frames, y, labels, anew(labels, annotated), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -616,7 +616,7 @@ func TestSolveAllocatesNothing(t *testing.T) {
 	w.Budget = time.Hour
 	y := slices.Clone(truth)
 	step := func() {
-		if _, err := w.Estimate(t.Context(), frames, y, labels, false, true); err != nil {
+		if _, err := w.Estimate(t.Context(), frames, y, labels, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Decide(t.Context(), frames[2], y, labels, true); err != nil {
@@ -635,7 +635,7 @@ func TestEveryFrameTakesItsPart(t *testing.T) {
 	w := Window{Config: tuned}
 	copy(frames[0].Marks.Fixed, truth)
 	y := make([]int32, len(truth))
-	if _, err := w.Estimate(t.Context(), frames, y, labels, true, true); err != nil {
+	if _, err := w.Estimate(t.Context(), frames, y, labels, anew(labels, true), true); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(y, truth) || !slices.Equal(frames[0].y, truth) || !slices.Equal(frames[1].y, truth) {
@@ -702,7 +702,7 @@ func TestEstimateIsLocal(t *testing.T) {
 	for _, f := range frames {
 		f.Keep(y)
 	}
-	if report, err := w.Estimate(t.Context(), frames, y, 3, true, true); err != nil || report.Iterations == 0 {
+	if report, err := w.Estimate(t.Context(), frames, y, 3, anew(3, true), true); err != nil || report.Iterations == 0 {
 		t.Fatalf("%v, %+v", err, report)
 	}
 	if got, want := len(w.state.Y), 3*frames[0].p.N/2; got != want {
@@ -716,11 +716,51 @@ func TestEstimateIsLocal(t *testing.T) {
 		}
 	}
 	clear(y)
-	if _, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil {
+	if _, err := w.Estimate(t.Context(), frames, y, 3, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(w.weight[2*row:], before[2*row:]) || slices.Equal(w.weight[row:2*row], before[row:2*row]) {
 		t.Error("want the classifier of what is nowhere to stay, and the other one to move")
+	}
+}
+
+// An object that is defined has only what is near it start from nothing; the others keep their classifiers and are not solved.
+func TestOthersStayWhenOneIsDefined(t *testing.T) {
+	frames := two(t, 2)
+	w := Window{Config: tuned}
+	y := make([]int32, frames[0].p.N)
+	y[4*cols+2], y[4*cols+9] = 1, 2
+	for _, f := range frames {
+		f.Keep(y)
+	}
+	if _, err := w.Estimate(t.Context(), frames[:1], y, 3, anew(3, true), true); err != nil {
+		t.Fatal(err)
+	}
+	row := frames[0].p.Dim + 1
+	for l := 1; l < 3; l++ { // as if learnt since
+		for i := range row {
+			w.weight[l*row+i]++
+			w.around[l*row+i]++
+		}
+	}
+	weight, around := slices.Clone(w.weight), slices.Clone(w.around)
+	once := Window{Config: tuned} // which has nothing to forget
+	want := slices.Clone(y)
+	if _, err := once.Estimate(t.Context(), frames, want, 3, []int32{1}, true); err != nil {
+		t.Fatal(err)
+	}
+	report, err := w.Estimate(t.Context(), frames, y, 3, []int32{1}, true)
+	if err != nil || report.Estimated != 1 {
+		t.Fatalf("%v, %d estimated; want the one that is defined", err, report.Estimated)
+	}
+	if !slices.Equal(w.weight[2*row:], weight[2*row:]) || !slices.Equal(w.around[2*row:], around[2*row:]) {
+		t.Error("the other object's classifier is another")
+	}
+	if !slices.Equal(w.weight[row:2*row], once.weight[row:2*row]) || !slices.Equal(w.around[row:2*row], once.around[row:2*row]) {
+		t.Error("the classifier of what is defined does not start from nothing")
+	}
+	if !slices.Equal(y, want) {
+		t.Errorf("labels %v; want %v", y, want)
 	}
 }
 
@@ -828,4 +868,12 @@ func TestPartsAreGivenBack(t *testing.T) {
 	if g.Release(); &buffers.Get[float32](cap(rows))[0] != &rows[0] {
 		t.Error("nobody gets the memory of its rows")
 	}
+}
+
+// anew are all objects where a frame defines them, and none where it does not.
+func anew(labels int, annotated bool) (defined []int32) {
+	for l := 1; annotated && l < labels; l++ {
+		defined = append(defined, int32(l))
+	}
+	return defined
 }
