@@ -1,4 +1,4 @@
-// What objects truly cover in a frozen frame, as somebody draws it, to be compared with the masks of that frame.
+// What objects truly cover in a frozen frame, as people draw it, to be compared with the masks of that frame.
 //
 // Its marks are those of a sketch that paint, erase or are a polygon, and { kind: "mask", id, base }: the object covers
 // base (COCO counts) and no more; "" says that it is not there.
