@@ -351,6 +351,9 @@ func (f findingExtractor) Extract(dst *features.Scene, bgr []byte, width, height
 	if plan.Large.Empty() { // it looks for nothing
 		return err
 	}
+	if !plan.Still {
+		return errors.New("the picture is not planned as one that will be seen again")
+	}
 	dst.Found = append(dst.Found, *f.found...)
 	return errors.Join(err, *f.fault)
 }

@@ -54,9 +54,9 @@ type Camera interface {
 	Hold(ctx context.Context, seq uint64, holder string) (time.Time, error)
 	// LetGo ends a Hold; one that there is not is no fault.
 	LetGo(ctx context.Context, seq uint64, holder string) error
-	// Judge compares what objects truly cover in a kept frame with its masks, and keeps how they agree.
+	// Judge compares the masks of a kept frame with the pixels that the objects truly cover, stores the comparisons and returns them.
 	Judge(seq uint64, truths []api.Truth) ([]api.Accuracy, error)
-	// Accuracy returns what is kept of that, the oldest first, and ForgetAccuracy drops it.
+	// Accuracy returns the comparisons that Judge has stored, the oldest first. ForgetAccuracy deletes them.
 	Accuracy() []api.Accuracy
 	ForgetAccuracy()
 	// Masks returns those of a recent frame.

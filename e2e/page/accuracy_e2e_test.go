@@ -30,10 +30,7 @@ func TestAccuracy(t *testing.T) {
 	if _, err := harness.Connect(t, w.nats).Subscribe("segd.v1.home.demo.event", a.hear); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	w.steps(t, []step{
 		{"objects appear with nobody clicking", w.appear},
 		{"without records, segd eval camera says how to make some", a.none},
 		{"a box for a person: J is that of the box and the mask", a.box},
@@ -42,11 +39,7 @@ func TestAccuracy(t *testing.T) {
 		{"one is missing, and drawn", a.missing},
 		{"nothing of it is tracked", a.untracked},
 		{"the console has no complaints", w.console},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
-			t.FailNow()
-		}
-	}
+	})
 }
 
 type judged struct {

@@ -20,19 +20,12 @@ import (
 func TestAutomatic(t *testing.T) {
 	w := &world{pictures: t.ArtifactDir()}
 	w.start(t)
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	w.steps(t, []step{
 		{"objects appear with nobody clicking", w.appear},
 		{"one is kept", w.keep},
 		{"what is kept is there though others come and go, and is removed for good", w.removeKept},
 		{"the console has no complaints", w.console},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
-			t.FailNow()
-		}
-	}
+	})
 }
 
 func (w *world) appear(ctx context.Context) (err error) {

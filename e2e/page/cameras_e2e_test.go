@@ -53,10 +53,7 @@ func TestCameras(t *testing.T) {
 	w.http, w.nats, w.nobody = addrs[0], addrs[1], addrs[2]
 	w.segd = harness.Run(t, w.config("{addr: '"+w.http+"'}", "[]"))
 	w.url = w.segd.Page
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	w.steps(t, []step{
 		{"without a camera the page invites to add one", w.invited},
 		{"a wrong port is told beside the URL", w.wrongPort},
 		{"the right one shows a picture, and is added", w.byURL},
@@ -71,11 +68,7 @@ func TestCameras(t *testing.T) {
 		{"the console has no complaints", w.cameraConsole}, // pages complain of the restart that follows
 		{"after a restart the added one is there, beside one of the configuration, which is not edited", w.restarted},
 		{"who has a viewer's token sees none of it", w.viewers},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
-			t.FailNow()
-		}
-	}
+	})
 }
 
 // Tokens of the second start.

@@ -71,10 +71,7 @@ cameras:
 	}
 	w.a, w.b = start("a", 0), start("b", 2)
 	w.url = w.a.Page + "?token=" + url.QueryEscape(operatorToken)
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	w.steps(t, []step{
 		{"the page lists the cameras of both boxes, and which runs each", w.lists},
 		{"another box's camera is live, and can be marked", w.marksElsewhere},
 		{"its zones are there, and are not lost by another", w.zonesElsewhere},
@@ -91,11 +88,7 @@ cameras:
 		{"a box is killed, and its cameras come here, but for one that nobody else may run", w.killed},
 		{"the console has no complaints", w.fleetConsole},
 		{"who has a viewer's token sees the boxes and no buttons", w.fleetViewers},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
-			t.FailNow()
-		}
-	}
+	})
 }
 
 // ask has the API of box a do something.

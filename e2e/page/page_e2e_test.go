@@ -38,10 +38,7 @@ func TestPage(t *testing.T) {
 	}
 	w.start(t, "--by-hand")
 	w.take(t, w.open) // the page shows the live picture and the demo's objects
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	w.steps(t, []step{
 		{"the regions where objects are looked for are shown to who wants to see them", w.regions},
 		{"objects are told apart by colour, number and what the pointer is on", w.apart},
 		{"a hidden object has a dashed box with its name where its track predicts it", w.hidden},
@@ -68,11 +65,7 @@ func TestPage(t *testing.T) {
 		{"strokes on a walking person are previewed, and thrown away", w.looks},
 		{"the page in the dark", w.dark},
 		{"the console has no complaints", w.console},
-	} {
-		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
-			t.FailNow()
-		}
-	}
+	})
 }
 
 // stepLimit is twice as long as the clip and some time to draw.
@@ -92,6 +85,21 @@ func (w *world) start(t *testing.T, args ...string) {
 		_, err := harness.Get(ctx, w.url)
 		return err
 	})
+}
+
+// A step is one thing that must work.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// steps takes one after the other, until one fails.
+func (w *world) steps(t *testing.T, all []step) {
+	for _, s := range all {
+		if !t.Run(s.name, func(t *testing.T) { w.take(t, s.do) }) {
+			t.FailNow()
+		}
+	}
 }
 
 // take does one thing that must work.

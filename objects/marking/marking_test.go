@@ -298,6 +298,11 @@ func TestNeighbours(t *testing.T) {
 		if looked != want {
 			t.Errorf("who is beside is looked at in %d of 12 frames; want %d", looked, want)
 		}
+		s.n = 0 // the stream's times begin anew
+		s.frame(person(box(100)), person(box(near)), person(box(far)))
+		if len(s.candidates()) != 1 {
+			t.Error("who is beside is not looked at once times have gone back")
+		}
 		track := func() uint32 { o, _ := s.table.Get(7); return o.Track }()
 		s.apply(objects.Bind{ID: 7, Gone: true})
 		if slices.ContainsFunc(s.candidates(), func(c tracker.Candidate) bool { return c.Beside }) {

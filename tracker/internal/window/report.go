@@ -12,7 +12,7 @@ const Traced = 5
 // Report tells how a DC-ADMM went; zero but for Unlearnt when nothing was solved.
 type Report struct {
 	Estimated int // objects that were estimated
-	Unlearnt  int // objects of a frame from which there was nothing to learn
+	Unlearnt  int // objects that were not: there was nothing to learn from the frame, or it defines others
 
 	Iterations int
 	Carried    float64 // share of the rows that start with α and λ of the last window

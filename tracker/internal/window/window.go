@@ -188,6 +188,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	for objects := range w.components {
 		if annotated {
 			if !slices.ContainsFunc(objects, func(l int32) bool { return slices.Contains(defined, l) }) {
+				w.report.Unlearnt += len(objects)
 				continue
 			}
 			for _, l := range objects {

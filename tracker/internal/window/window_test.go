@@ -750,8 +750,8 @@ func TestOthersStayWhenOneIsDefined(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := w.Estimate(t.Context(), frames, y, 3, []int32{1}, true)
-	if err != nil || report.Estimated != 1 {
-		t.Fatalf("%v, %d estimated; want the one that is defined", err, report.Estimated)
+	if err != nil || report.Estimated != 1 || report.Unlearnt != 1 {
+		t.Fatalf("%v, %d estimated, %d not; want the one that is defined, and the other", err, report.Estimated, report.Unlearnt)
 	}
 	if !slices.Equal(w.weight[2*row:], weight[2*row:]) || !slices.Equal(w.around[2*row:], around[2*row:]) {
 		t.Error("the other object's classifier is another")
