@@ -179,9 +179,6 @@ func (c *cells) cut(ctx context.Context, odds []float64) error {
 		o := c.ratio[k] + priorOdds*odds[c.superpixel[k]]
 		u[0], u[1] = max(0, o), max(0, -o)
 	}
-	if err := c.graph.Reset(len(c.object), 2, c.edges); err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
 	if err := c.graph.Label(ctx, c.object, c.unary); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
@@ -195,6 +192,9 @@ func (c *cells) refine(ctx context.Context, odds, p []float64) error {
 		if free && odds[c.superpixel[k]] > 0 {
 			c.object[k] = 1
 		}
+	}
+	if err := c.graph.Reset(len(c.object), 2, c.edges); err != nil {
+		return fmt.Errorf("seed: %w", err)
 	}
 	for round := range cellRounds {
 		c.learn(round > 0)

@@ -58,7 +58,7 @@ const ridge = 8
 // loses what its search found (mean J .68 for .70, segd eval scribbles). Where descent is
 // guaranteed, ρ = 2ν/γ at least, is as many times as far up.
 const (
-	annotatedIter  = 200
+	annotatedIter  = 60
 	annotatedNu    = 2.5  // times ν
 	annotatedGamma = 0.25 // times γ
 )
@@ -172,8 +172,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	if annotated {
 		nu, gamma = nu*annotatedNu, gamma*annotatedGamma
-		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
-		opt.Relax, opt.Delta = 1, 0
+		opt.Rho, opt.MaxIter, opt.Delta = opt.Rho*annotatedNu/annotatedGamma, annotatedIter, 0
 	} else if w.Budget > 0 {
 		w.budget = budget{ctx, time.Now().Add(w.Budget)}
 		ctx = &w.budget
