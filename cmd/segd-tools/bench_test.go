@@ -163,6 +163,7 @@ func TestBenchFaults(t *testing.T) {
 		{"pipeline --size 8x8", []string{`"8x8"`, "even numbers"}},
 		{"pipeline --objects 31", []string{"--objects 31", "0 to 30"}},
 		{"pipeline --fps 0", []string{"--fps 0", "1 to 120"}},
+		{"pipeline --for 1s --size 64x64 --camera recrod:true", []string{"--camera:", "recrod"}},
 		{"pipeline --for 1s --size 64x64 --add " + clitest.File(t, "add.yaml", "mqtt:\n  ulr: x\n"), []string{"add.yaml:2", "ulr"}},
 		{"pipeline --engine steam", []string{`engine "steam"`, "auto, opencv or onnxruntime"}},
 		{"ingest --transport smoke", []string{`"smoke"`, "tcp, udp, auto"}},

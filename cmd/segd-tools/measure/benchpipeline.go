@@ -55,6 +55,7 @@ type benchPipelineFlags struct {
 	computing    dnn.Computing
 	detect       bool   // persons are marked by segd itself
 	add          string // a file of configuration
+	camera       string // settings of each camera
 	beside       string // a command
 }
 
@@ -103,10 +104,10 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  device_failures    times a card failed and the processor took over\n" +
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
 			"                     started, so that figures of different days compare\n\n" +
-			"--add and --beside tell what a feature costs: configuration that segd has besides, such\n" +
-			"as mqtt, nats.pictures, privacy and rtsp, and a command that runs meanwhile, such as a\n" +
-			"viewer. It has SEGD_CLIENT_PAGE and SEGD_CLIENT_NATS; the cameras are called camera0,\n" +
-			"camera1 and so on.",
+			"--add, --camera and --beside tell what a feature costs: configuration that segd has,\n" +
+			"such as mqtt, nats.pictures, privacy and rtsp, that its cameras have, such as record and\n" +
+			"rules, and a command that runs meanwhile, such as a viewer. It has SEGD_CLIENT_PAGE and\n" +
+			"SEGD_CLIENT_NATS; the cameras are called camera0, camera1 and so on.",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
 			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json\n" +
 			"  segd bench pipeline --detect --fps 10 --add privacy.yaml --beside 'segd record camera0 /tmp/r'",
@@ -120,6 +121,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.objects, "objects", 2, "followed in each")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long")
 	flags.BoolVar(&f.detect, "detect", false, "persons are marked by segd itself, and nothing else")
+	flags.StringVar(&f.camera, "camera", "", "settings that each camera has besides, as between YAML's braces: 'record: true'")
 	flags.StringVar(&f.add, "add", "", "file of configuration that segd has besides; names of files in it are absolute")
 	flags.StringVar(&f.beside, "beside", "", "command for the shell that runs while it is measured")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary, which reference_ms is of anyway)")
@@ -289,11 +291,15 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	if f.detect {
 		detect = "{classes: [person]}"
 	}
-	for i, url := range urls {
-		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: %s}\n", benchCameraName(i), url, detect)
+	camera := ""
+	if f.camera != "" {
+		camera = ", " + f.camera
 	}
-	if f.add != "" {
-		if _, err := config.Parse(f.add, []byte(text), nil); err != nil {
+	for i, url := range urls {
+		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: %s%s}\n", benchCameraName(i), url, detect, camera)
+	}
+	if f.add != "" || f.camera != "" {
+		if _, err := config.Parse(cmp.Or(f.add, "--camera"), []byte(text), nil); err != nil {
 			return nil, cli.Usage(err)
 		}
 	}
