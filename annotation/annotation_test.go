@@ -11,6 +11,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const goodJSON = `{"frame": 7, "width": 64, "height": 48,
@@ -20,17 +23,13 @@ const goodJSON = `{"frame": 7, "width": 64, "height": 48,
 func encodePNG(t testing.TB, img image.Image) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&buf, img))
 	return buf.Bytes()
 }
 
 func TestParse(t *testing.T) {
 	a, err := Parse(strings.NewReader(goodJSON))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if *a.Frame != 7 || a.Objects[0].Label != "person" || len(a.Background) != 1 {
 		t.Fatalf("parsed as %+v", a)
 	}
@@ -45,9 +44,7 @@ func TestParseMask(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 6, 4))
 	img.SetGray(2, 1, color.Gray{Y: 5})
 	a, err := Parse(bytes.NewReader(encodePNG(t, img)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(a.Objects) != 1 || a.Objects[0].ID != 5 {
 		t.Fatalf("objects are %+v; want one with id 5", a.Objects)
 	}
@@ -134,13 +131,9 @@ func TestPicture(t *testing.T) {
 	img.SetRGBA(3, 2, color.RGBA{10, 20, 30, 255})
 	a, err := Parse(strings.NewReader(`{"width": 8, "height": 6, "objects": [{"id": 3, "label": "cup"}],
  "mask": "` + inBase64(maskOf(8, 6, 3)) + `", "picture": "` + inBase64(encodePNG(t, img)) + `"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bgr, err := a.BGR()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p := 3 * (2*8 + 3); len(bgr) != 3*8*6 || !bytes.Equal(bgr[p:p+4], []byte{30, 20, 10, 255}) {
 		t.Errorf("the picture has %d bytes, %d at 3, 2; want 144, and 30 20 10 255", len(bgr), bgr[p:p+4])
 	}
@@ -148,9 +141,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("parsed as %+v", a.Objects)
 	}
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&buf, img, nil))
 	a.Picture = buf.Bytes()
 	if bgr, err := a.BGR(); err != nil || len(bgr) != 3*8*6 || bgr[0] < 200 {
 		t.Errorf("a JPEG gives %d bytes, %v", len(bgr), err)
@@ -166,9 +157,7 @@ func TestParseForms(t *testing.T) {
  {"id": 1, "polygon": [[1, 1], [7, 1], [7, 7], [1, 7]], "scribbles": [{"width": 1, "points": [[9.5, 4.5]]}]},
  {"id": 2, "box": [10, 2, 18, 8]}],
  "background": [{"width": 1, "points": [[4.5, 4.5]]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	marks := a.Raster()
 	for _, tt := range []struct {
 		what string
@@ -186,9 +175,7 @@ func TestParseForms(t *testing.T) {
 		{"just right of it", 18, 5, Outside},
 		{"just below it", 12, 8, Outside},
 	} {
-		if got := marks[tt.y*20+tt.x]; got != tt.want {
-			t.Errorf("%s: mark %d; want %d", tt.what, got, tt.want)
-		}
+		assert.Equal(t, tt.want, marks[tt.y*20+tt.x], "%s: mark", tt.what)
 	}
 	for _, good := range []string{
 		`{"width": 8, "height": 8, "background": [{"width": 2, "points": [[1, 1]]}]}`,
@@ -278,13 +265,9 @@ func TestAutomatic(t *testing.T) {
 		}
 	}
 	a.Objects[0].Box, a.Mask = nil, make([]uint8, 100)
-	if err := a.Validate(); err == nil {
-		t.Error("a detector's mask is accepted")
-	}
+	assert.Error(t, a.Validate(), "a detector's mask is accepted")
 	a.Automatic = false
-	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "objects[0].id: 256; want 1…255 with a mask") {
-		t.Errorf("id %d with a mask: %v", MaxID+1, err)
-	}
+	assert.ErrorContains(t, a.Validate(), "objects[0].id: 256; want 1…255 with a mask", "id %d with a mask", MaxID+1)
 }
 
 // What an outline holds is the mask that it was made of, of several parts and with holes in them.
@@ -305,9 +288,7 @@ func TestOutline(t *testing.T) {
 			}
 			continue
 		}
-		if err := a.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.Validate())
 		inside := make([]uint8, width*height)
 		a.Inside(0, func(p int) { inside[p]++ })
 		if !bytes.Equal(inside, bits) {
@@ -332,9 +313,7 @@ func TestOutlineOfTooMuch(t *testing.T) {
 		}
 	}
 	a := &Annotation{Width: side, Height: side, Objects: []Object{{ID: 300, Polygon: Outline(bits, side, side)}}}
-	if err := a.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Validate())
 	n := 0
 	a.Inside(0, func(int) { n++ })
 	if n < 50*50 || n > 2600 {

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/memtest"
 )
 
@@ -33,15 +36,10 @@ func deflated(t testing.TB, n int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z, err := zlib.NewWriterLevel(&out, zlib.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.CopyN(z, zeros{}, n); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = io.CopyN(z, zeros{}, n)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
 	return out.Bytes()
 }
 
@@ -141,7 +139,6 @@ func TestMaskOfUnknownFrame(t *testing.T) {
 	}
 	img := image.NewGray(image.Rect(0, 0, 640, 480))
 	img.Pix[7] = 1
-	if _, err := ParseFor(encodePNG(t, img), 640, 480); err != nil {
-		t.Error(err)
-	}
+	_, err := ParseFor(encodePNG(t, img), 640, 480)
+	assert.NoError(t, err)
 }

@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"image"
 	"image/jpeg"
-	"reflect"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What Parse reads of what Marshal writes is the same.
 func TestMarshal(t *testing.T) {
 	var picture bytes.Buffer
-	if err := jpeg.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 6, 4)), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 6, 4)), nil))
 	frame := uint64(1<<63 - 1)
 	strokes := []Stroke{{Width: 1.0 / 3, Points: []Point{{0.1, 0.7}, {5, 3.25}}}, {Width: 2, Points: []Point{{6, 4}}}}
 	mask := make([]uint8, 6*4)
@@ -36,13 +35,9 @@ func TestMarshal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := tt.a
 			a.Width, a.Height = 6, 4
-			if err := a.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, a.Validate())
 			data, err := Marshal(&a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, err := Parse(bytes.NewReader(data))
 			if err != nil {
 				t.Fatalf("%v, of %s", err, data)
@@ -50,9 +45,7 @@ func TestMarshal(t *testing.T) {
 			if a.Objects == nil {
 				a.Objects = []Object{}
 			}
-			if !reflect.DeepEqual(*got, a) {
-				t.Errorf("read back as\n%+v; want\n%+v", *got, a)
-			}
+			assert.Equal(t, a, *got, "read back as")
 		})
 	}
 }
@@ -60,7 +53,6 @@ func TestMarshal(t *testing.T) {
 // What Parse would refuse for its size is not written.
 func TestMarshalTooLarge(t *testing.T) {
 	a := &Annotation{Width: 6, Height: 4, Objects: []Object{{ID: 1, Box: []float64{0, 0, 6, 4}}}, Picture: make([]byte, maxBytes)}
-	if _, err := Marshal(a); err == nil || !strings.Contains(err.Error(), "want at most") {
-		t.Errorf("error %v", err)
-	}
+	_, err := Marshal(a)
+	assert.ErrorContains(t, err, "want at most")
 }

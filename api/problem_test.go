@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWriteProblem(t *testing.T) {
@@ -26,9 +29,7 @@ func TestWriteProblem(t *testing.T) {
 
 func TestPointer(t *testing.T) {
 	for field, want := range map[string]string{"label": "/label", "objects[0].box": "/objects/0/box", "zones[1].polygon[12]": "/zones/1/polygon/12"} {
-		if got := Pointer(field); got != want {
-			t.Errorf("%s is %s; want %s", field, got, want)
-		}
+		assert.Equal(t, want, Pointer(field), "%s is", field)
 	}
 }
 
@@ -46,9 +47,7 @@ func TestOnce(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(makers) != 1 || makers[0] != "api/problem.go" {
 		t.Errorf("made by %q", makers)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -33,21 +35,15 @@ func TestSchemas(t *testing.T) {
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			text, err := os.ReadFile(tt.file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			m := tt.in.FindSubmatch(text)
 			if m == nil {
 				t.Fatal("it holds no descriptor")
 			}
 			raw, err := tt.read(string(m[1]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got descriptorpb.FileDescriptorProto
-			if err := proto.Unmarshal([]byte(raw), &got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, proto.Unmarshal([]byte(raw), &got))
 			want := protodesc.ToFileDescriptorProto(segdv1.File_bus_segdv1_segd_proto)
 			want.Name = got.Name             // the folder it was compiled from
 			want.Dependency = got.Dependency // JavaScript's are beside the descriptor
@@ -60,9 +56,7 @@ func TestSchemas(t *testing.T) {
 					f.JsonName = nil // compilers leave out what follows from the name
 				}
 			}
-			if diff := cmp.Diff(want, &got, protocmp.Transform()); diff != "" {
-				t.Errorf("it is of another segd.proto; run make generate:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, &got, protocmp.Transform()), "it is of another segd.proto; run make generate")
 		})
 	}
 }
@@ -94,9 +88,7 @@ func TestTypes(t *testing.T) {
 	slices.Sort(values)
 
 	text, err := os.ReadFile("python/src/segd/segd_pb2.pyi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	python, constants := map[string][]string{}, []string(nil)
 	for _, m := range regexp.MustCompile(`(?m)^class (\w+)\(_message\.Message\):\n    __slots__ = \[(.*)\]`).FindAllStringSubmatch(string(text), -1) {
 		python[m[1]] = regexp.MustCompile(`\w+`).FindAllString(m[2], -1)
@@ -111,16 +103,11 @@ func TestTypes(t *testing.T) {
 	}
 	slices.Sort(named)
 	slices.Sort(constants)
-	if diff := cmp.Diff(messages, python, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("segd_pb2.pyi has other messages; run make generate:\n%s", diff)
-	}
-	if diff := cmp.Diff(named, constants); diff != "" {
-		t.Errorf("segd_pb2.pyi has other values; run make generate:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(messages, python, cmpopts.EquateEmpty()), "segd_pb2.pyi has other messages; run make generate")
+	assert.Empty(t, cmp.Diff(named, constants), "segd_pb2.pyi has other values; run make generate")
 
-	if text, err = os.ReadFile("js/src/segd_pb.d.ts"); err != nil {
-		t.Fatal(err)
-	}
+	text, err = os.ReadFile("js/src/segd_pb.d.ts")
+	require.NoError(t, err)
 	js, numbered, in := map[string][]string{}, []string(nil), ""
 	for _, m := range regexp.MustCompile(`@generated from (field|enum value): (.*?);?\n|@generated from (message|enum) segd\.v1\.(\w+)\n`).FindAllStringSubmatch(string(text), -1) {
 		switch {
@@ -138,12 +125,8 @@ func TestTypes(t *testing.T) {
 		slices.Sort(fields)
 	}
 	slices.Sort(numbered)
-	if diff := cmp.Diff(typed, js, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("segd_pb.d.ts has other messages; run make generate:\n%s", diff)
-	}
-	if diff := cmp.Diff(values, numbered); diff != "" {
-		t.Errorf("segd_pb.d.ts has other values; run make generate:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(typed, js, cmpopts.EquateEmpty()), "segd_pb.d.ts has other messages; run make generate")
+	assert.Empty(t, cmp.Diff(values, numbered), "segd_pb.d.ts has other values; run make generate")
 }
 
 // typeOf is a field's type as segd.proto has it.

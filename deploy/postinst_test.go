@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The package makes the service's user, lets it read /etc/segd, and lets it read a configuration that was root's
@@ -27,13 +30,9 @@ func TestPostinst(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root, bin := t.TempDir(), t.TempDir()
 			done := filepath.Join(root, "done")
-			if err := os.MkdirAll(filepath.Join(root, "etc/segd"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Join(root, "etc/segd"), 0o755))
 			if tt.config {
-				if err := os.WriteFile(filepath.Join(root, "etc/segd/segd.yaml"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(root, "etc/segd/segd.yaml"), nil, 0o600))
 			}
 			for name, does := range map[string]string{
 				"adduser": "", "chgrp": "", "chmod": "", "deb-systemd-helper": "exit 0", "deb-systemd-invoke": "exit 0", "systemctl": "exit 0",
@@ -45,9 +44,7 @@ func TestPostinst(t *testing.T) {
 				if does == "" {
 					does = `echo "${0##*/} $*" >>` + done
 				}
-				if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+does+"\n"), 0o755))
 			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"debian/postinst"}, strings.Fields(tt.args)...)...)
 			cmd.Env = []string{"PATH=" + bin, "DPKG_ROOT=" + root}
@@ -58,9 +55,7 @@ func TestPostinst(t *testing.T) {
 			if err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
-			if text := strings.ReplaceAll(string(got), root, ""); text != tt.want {
-				t.Errorf("it does\n%swant\n%s", text, tt.want)
-			}
+			assert.Equal(t, tt.want, strings.ReplaceAll(string(got), root, ""), "it does")
 		})
 	}
 }

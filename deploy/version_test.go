@@ -8,15 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // newest is the newest version in CHANGELOG.md, which all others follow.
 func newest(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := regexp.MustCompile(`(?m)^## ([0-9]+\.[0-9]+\.[0-9]+) - [0-9]{4}-[0-9]{2}-[0-9]{2}$`).FindSubmatch(text)
 	if m == nil {
 		t.Fatal("CHANGELOG.md has no version")
@@ -38,9 +38,7 @@ func TestVersionsAgree(t *testing.T) {
 		{"docker/Dockerfile.cuda", ` segd:(\S+)-cuda doctor`},
 	} {
 		text, err := os.ReadFile(filepath.FromSlash(c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m := regexp.MustCompile(c.pattern).FindSubmatch(text)
 		if m == nil {
 			t.Errorf("%s has nothing like %s", c.file, c.pattern)
@@ -59,9 +57,7 @@ type repository struct {
 func newRepository(t *testing.T) repository {
 	r := repository{t, t.TempDir()}
 	script, err := os.ReadFile("../scripts/version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.write("scripts/version", string(script))
 	return r
 }

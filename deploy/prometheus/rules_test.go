@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
 )
 
 type ruleFile struct {
@@ -24,21 +25,15 @@ type ruleFile struct {
 func read[T any](t *testing.T, path string) (out T) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &out); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &out), "%s", path)
 	return out
 }
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

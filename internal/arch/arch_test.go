@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const module = "github.com/segd/segd"
@@ -52,6 +55,7 @@ const (
 	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
 	xcrypto  = "golang.org/x/crypto"
 	term     = "golang.org/x/term"
+	testify  = "github.com/stretchr/testify"
 	xcpu     = "golang.org/x/sys/cpu"
 	websock  = "github.com/coder/websocket"
 	xrate    = "golang.org/x/time/rate"
@@ -221,7 +225,7 @@ var nested = []string{"deploy/grafana", "e2e", "lab"}
 // listed are those of nested that the table has.
 var listed = []string{"lab"}
 
-// anyTest is granted to every _test.go file.
+// anyTest is granted to every _test.go file, testify to those that are not of libraries.
 var anyTest = []string{"go.uber.org/goleak", "github.com/google/go-cmp"}
 
 // inside is where a file of root's lies.
@@ -280,9 +284,7 @@ func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return code, tests
 }
 
@@ -313,6 +315,9 @@ func allowed(folder, imported string, r grant, test bool) bool {
 	granted := r.modules
 	if test {
 		granted = slices.Concat(granted, r.tests, anyTest)
+		if !slices.Contains(libraries, folder) {
+			granted = append(granted, testify)
+		}
 	}
 	return slices.ContainsFunc(granted, func(m string) bool {
 		return imported == m || strings.HasPrefix(imported, m+"/")
@@ -322,17 +327,13 @@ func allowed(folder, imported string, r grant, test bool) bool {
 // The nested modules are there, and segd's own module does not require them.
 func TestNested(t *testing.T) {
 	root, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, folder := range nested {
 		text, err := os.ReadFile(filepath.Join("../..", folder, "go.mod"))
 		if err != nil || !strings.HasPrefix(string(text), "module "+module+"/"+folder+"\n") {
 			t.Errorf("%s is no module of its own: %v", folder, err)
 		}
-		if strings.Contains(string(root), module+"/"+folder) {
-			t.Errorf("segd's go.mod requires %s", folder)
-		}
+		assert.NotContains(t, string(root), module+"/"+folder, "segd's go.mod requires %s", folder)
 	}
 }
 
@@ -427,8 +428,6 @@ func TestAllowed(t *testing.T) {
 		{"go.uber.org/goleak", false, false},
 		{"go.uber.org/goleak", true, true},
 	} {
-		if got := allowed("here", tt.imported, r, tt.test); got != tt.want {
-			t.Errorf("allowed(%q, test=%v) = %v", tt.imported, tt.test, got)
-		}
+		assert.Equal(t, tt.want, allowed("here", tt.imported, r, tt.test), "allowed(%q, test=%v)", tt.imported, tt.test)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // opening are functions that open a file by its name, whatever it is: a pipe or a terminal has them wait for
@@ -85,9 +87,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for at := range openers {
 		if !used[at] {
 			t.Errorf("openers has %s, which opens nothing", at)
@@ -135,9 +135,7 @@ var read = os.ReadFile
 func f() { g := func() { os.Open("x") }; web.ServeFile(nil, nil, "x"); os.Stat("x"); nats.RootCAs("x"); g() }
 `
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []anOpening{{"a variable", "os.ReadFile"}, {"f", "os.Open"}, {"f", "web.ServeFile"}, {"f", "nats.RootCAs"}}
 	if got := openings(file); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

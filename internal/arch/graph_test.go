@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 //go:generate go test -run TestGraph . -update
@@ -108,9 +110,7 @@ func TestGraph(t *testing.T) {
 		t.Fatalf("%q import each other in a circle, or a folder that does", circle)
 	}
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), graphFrom)
 	_, after, closed := strings.Cut(rest, graphTo)
 	if !ok || !closed {
@@ -118,9 +118,7 @@ func TestGraph(t *testing.T) {
 	}
 	want := before + graphFrom + draw(all, floors) + graphTo + after
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
 	if string(text) != want {

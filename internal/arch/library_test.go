@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // libraries are packages for programs that want no more of segd than these.
@@ -28,9 +31,7 @@ func goTool(t *testing.T, dir string, env []string, args ...string) string {
 // libraries' own tests import.
 func TestLibrariesAreLight(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	here := strings.TrimSpace(goTool(t, root, nil, "env", "GOMODCACHE"))
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache")
@@ -47,9 +48,7 @@ func TestLibrariesAreLight(t *testing.T) {
 		"main.go": program + ")\n\nfunc main() {}\n",
 		"go.mod":  "module example.com/user\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	goTool(t, dir, env, "mod", "tidy")
 	goTool(t, dir, env, "build", "-o", os.DevNull, ".")
@@ -61,27 +60,19 @@ func TestLibrariesAreLight(t *testing.T) {
 		}
 	}
 	zips, err := filepath.Glob(filepath.Join(cache, "cache/download/*/*/@v/*.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deeper, err := filepath.Glob(filepath.Join(cache, "cache/download/*/*/*/@v/*.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var downloaded []string
 	for _, zip := range append(zips, deeper...) {
 		name, err := filepath.Rel(filepath.Join(cache, "cache/download"), filepath.Dir(filepath.Dir(zip)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		downloaded = append(downloaded, filepath.ToSlash(name))
 	}
 	want := append(slices.Clone(anyTest), gonum)
 	slices.Sort(downloaded)
 	slices.Sort(want)
-	if !slices.Equal(downloaded, want) {
-		t.Errorf("downloaded %v; want %v", downloaded, want)
-	}
+	assert.Equal(t, want, downloaded, "downloaded")
 }
 
 // A program that subscribes by package bus builds without C: it needs neither OpenCV nor FFmpeg.
@@ -91,9 +82,7 @@ func TestSubscribersNeedNoC(t *testing.T) {
 		list := []string{"list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}"}
 		return strings.TrimSpace(goTool(t, "../..", []string{"CGO_ENABLED=1"}, append(list, packages...)...))
 	}
-	if c := withC("./bus", "./mask", "./clients/examples/subscribe-go"); c != "" {
-		t.Errorf("a subscriber is built of C code of\n%s", c)
-	}
+	assert.Equal(t, "", withC("./bus", "./mask", "./clients/examples/subscribe-go"), "a subscriber is built of C code of")
 	if c := withC("./features/dnn"); c == "" {
 		t.Error("no C code is found where there is some")
 	}

@@ -3,10 +3,11 @@ package coalesce
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestLog(t *testing.T) {
@@ -23,8 +24,6 @@ func TestLog(t *testing.T) {
 		l.Flush()
 		l.Flush()
 		want := []string{"bad [count 2 error lost]", "bad [count 199 error gone]", "bad [count 3 error cut]"}
-		if !slices.Equal(lines, want) {
-			t.Errorf("%q; want %q", lines, want)
-		}
+		assert.Equal(t, want, lines)
 	})
 }

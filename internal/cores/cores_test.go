@@ -2,12 +2,14 @@ package cores
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Of those who wait, frames that were begun go first, and then those that wait the longest, in whatever order they
@@ -36,9 +38,7 @@ func TestUrgency(t *testing.T) {
 		}
 		c.Release(1)
 		running.Wait()
-		if want := []string{"begun before", "begun", "old", "old, later", "young"}; !slices.Equal(served, want) {
-			t.Errorf("served %q, want %q", served, want)
-		}
+		assert.Equal(t, []string{"begun before", "begun", "old", "old, later", "young"}, served, "served")
 	})
 }
 
@@ -71,12 +71,8 @@ func TestBound(t *testing.T) {
 	if got := most.Load(); got > n {
 		t.Errorf("%d computed at once on %d cores", got, n)
 	}
-	if got := c.TryAcquire(workers); got != n {
-		t.Errorf("%d cores are free in the end, want %d", got, n)
-	}
-	if got := c.TryAcquire(1); got != 0 {
-		t.Errorf("%d more", got)
-	}
+	assert.Equal(t, n, c.TryAcquire(workers), "cores are free in the end")
+	assert.Equal(t, 0, c.TryAcquire(1), "more")
 }
 
 // Busy adds up what is in use.
@@ -86,9 +82,7 @@ func TestBusy(t *testing.T) {
 		time.Sleep(time.Second)
 		c.Acquire(false, time.Now())
 		time.Sleep(time.Second)
-		if n := c.TryAcquire(5); n != 2 {
-			t.Fatalf("%d more cores", n)
-		}
+		require.Equal(t, 2, c.TryAcquire(5), "more cores")
 		time.Sleep(time.Second)
 		var waiting sync.WaitGroup
 		waiting.Go(func() { c.Acquire(false, time.Now()) })

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -109,15 +112,11 @@ func TestLinks(t *testing.T) {
 		files++
 		for _, target := range links(string(text)) {
 			count++
-			if err := check(root, file, target); err != nil {
-				t.Errorf("%s links to %s: %v", file, target, err)
-			}
+			assert.NoError(t, check(root, file, target), "%s links to %s", file, target)
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if files < 5 || count < 10 {
 		t.Errorf("%d links in %d files: the test does not look", count, files)
 	}
@@ -129,12 +128,8 @@ func TestCheck(t *testing.T) {
 	file := filepath.Join(root, "docs", "a.md")
 	other := "# Title\n\n## What it is: `segd run`, [twice](x)\n\n## Same\n\n## Same\n\n```\n# no heading\n```\n"
 	for name, text := range map[string]string{file: "## Here\n", filepath.Join(root, "b.md"): other} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for target, good := range map[string]bool{
 		"../b.md":                             true,
@@ -156,7 +151,5 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	text := "[a](x.md) ![p](y.png \"t\") `[c](no.md)` [`d`](<z.md>)\n\n    [e](no.md)\n\n```\n[f](no.md)\n```\n"
-	if got := strings.Join(links(text), " "); got != "x.md y.png z.md" {
-		t.Errorf("links are %s", got)
-	}
+	assert.Equal(t, "x.md y.png z.md", strings.Join(links(text), " "), "links are")
 }

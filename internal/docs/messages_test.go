@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -18,9 +21,7 @@ var (
 // the words before him.
 func TestMessages(t *testing.T) {
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var source strings.Builder
 	err = filepath.WalkDir("../..", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -36,17 +37,13 @@ func TestMessages(t *testing.T) {
 		source.Write(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := 0
 	for _, list := range saysList.FindAllSubmatch(page, -1) {
 		for _, line := range message.FindAllSubmatch(list[1], -1) {
 			for _, text := range line[1:] {
 				found++
-				if !strings.Contains(source.String(), string(text)) {
-					t.Errorf("docs/troubleshooting.md: nothing says %q", text)
-				}
+				assert.Contains(t, source.String(), string(text), "docs/troubleshooting.md: nothing says %q", text)
 			}
 		}
 	}

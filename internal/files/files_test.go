@@ -12,14 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/limit"
 )
 
 func write(t *testing.T, path string, text []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
@@ -27,17 +28,11 @@ func write(t *testing.T, path string, text []byte) string {
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket"), filepath.Join(dir, "link")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
-	if err := os.Symlink(pipe, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(pipe, link))
 	small := Kind{"a poem", 1 << 10}
 	for _, tt := range []struct{ name, path, want string }{
 		{"a pipe", pipe, "is a named pipe; accepted: a regular file of at most 1 KiB with a poem"},
@@ -55,9 +50,8 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(t.Context(), filepath.Join(dir, "none"), small); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of a file that is not there: %v", err)
-	}
+	_, err = Read(t.Context(), filepath.Join(dir, "none"), small)
+	assert.ErrorIs(t, err, fs.ErrNotExist, "of a file that is not there")
 	for n := range 3 {
 		want := slices.Repeat([]byte("x"), n<<9)
 		text, err := Read(t.Context(), write(t, filepath.Join(dir, "poem"), want), small)
@@ -67,12 +61,10 @@ func TestRead(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Read(done, filepath.Join(dir, "poem"), small); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the context: %v", err)
-	}
-	if _, err := List(done, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("listed after the context: %v", err)
-	}
+	_, err = Read(done, filepath.Join(dir, "poem"), small)
+	assert.ErrorIs(t, err, context.Canceled, "after the context")
+	_, err = List(done, dir)
+	assert.ErrorIs(t, err, context.Canceled, "listed after the context")
 }
 
 // What is no regular file is not opened, nor what a link leads out of the folder to.
@@ -80,13 +72,9 @@ func TestOpenIn(t *testing.T) {
 	folder, small := t.TempDir(), Kind{"a poem", 1 << 10}
 	out := write(t, filepath.Join(t.TempDir(), "out"), []byte("poem"))
 	write(t, filepath.Join(folder, "in"), []byte("poem"))
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600), os.Symlink(out, filepath.Join(folder, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600), os.Symlink(out, filepath.Join(folder, "link"))))
 	dir, err := os.OpenRoot(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer dir.Close()
 	for name, want := range map[string]string{"in": "", "pipe": "pipe is a named pipe; accepted: a regular file", "link": "path escapes", "none": "no such file"} {
 		f, err := OpenIn(dir, name, small)
@@ -113,9 +101,7 @@ func TestList(t *testing.T) {
 		t.Errorf("%v, %v", names, err)
 	}
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{pipe, filepath.Join(dir, "a"), "/dev/ptmx"} {
 		if _, err := List(t.Context(), path); !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "accepted: a folder") {
 			t.Errorf("%s: %v", path, err)
@@ -126,9 +112,7 @@ func TestList(t *testing.T) {
 // docs/operations.md has the kinds and their sizes.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, k := range []Kind{Config, Annotation, Picture, Names, Model, Description, PEM, Key} {
 		if row := "- " + k.name + ": " + limit.Text(k.most) + "\n"; !strings.Contains(string(text), row) {
 			t.Errorf("docs/operations.md lacks %q", row)

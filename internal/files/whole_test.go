@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // recorded is what writeWhole did to a disk, in order.
@@ -57,18 +59,14 @@ func TestWriteWhole(t *testing.T) {
 	for k, fails := range append([]string{"none"}, all...) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "home.tar")
-		if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte("before"), 0o644))
 		r := &recorded{t: t, fails: fails}
 		err := r.disk().writeWhole(path, 0o644, content)
 		if want := all[:cmp.Or(k, len(all))]; !slices.Equal(r.did, want) || (err != nil) != (k > 0) {
 			t.Errorf("%s fails: %q, %v; want %q", fails, r.did, err, want)
 		}
 		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := map[bool][]byte{true: content, false: []byte("before")}[k == 0 || k == len(all)]; !bytes.Equal(got, want) {
 			t.Errorf("%s fails: the file has %d bytes; want %d", fails, len(got), len(want))
 		}
@@ -77,9 +75,7 @@ func TestWriteWhole(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "home.tar")
-	if err := WriteWhole(path, 0o600, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteWhole(path, 0o600, nil))
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v, %v; want a file for its owner", info, err)
 	}
@@ -89,13 +85,9 @@ func TestWriteWhole(t *testing.T) {
 func TestWriteWholeOver(t *testing.T) {
 	dir := t.TempDir()
 	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("file", link), syscall.Mkfifo(pipe, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("file", link), syscall.Mkfifo(pipe, 0o600)))
 	after := []byte("after")
-	if err := WriteWhole(link, 0o644, after); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteWhole(link, 0o644, after))
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v, %v; want a file for its owner still", info, err)
 	}
@@ -104,8 +96,6 @@ func TestWriteWholeOver(t *testing.T) {
 		t.Errorf("%q, %v; the link is %v, %v", text, err, info, fault)
 	}
 	for path, want := range map[string]string{pipe: "is a named pipe; accepted: a regular file, or none yet", dir: "is a folder; accepted:"} {
-		if err := WriteWhole(path, 0o600, after); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q", path, err, want)
-		}
+		assert.ErrorContains(t, WriteWhole(path, 0o600, after), want, "%s", path)
 	}
 }

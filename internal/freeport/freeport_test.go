@@ -5,20 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What one process is handed is never another's, nor one's at which a program listens, and each is
 // handed out once before any is again.
 func TestAddrs(t *testing.T) {
 	one, err := reserve(highest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer one.lock.Close()
 	two, err := reserve(highest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer two.lock.Close()
 
 	if l, err := net.Listen("tcp", loopback(one.first)); err == nil {
@@ -27,18 +26,14 @@ func TestAddrs(t *testing.T) {
 	}
 
 	taken, err := net.Listen("tcp", loopback(one.first+3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	seen := map[string]bool{taken.Addr().String(): true, one.lock.Addr().String(): true, two.lock.Addr().String(): true}
 	for b, n := range map[*block]int{one: blockSize - 2, two: blockSize - 1} {
 		var first string
 		for i := range n {
 			addr, err := b.take()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if seen[addr] {
 				t.Fatalf("%s was handed out before", addr)
 			}
@@ -47,9 +42,7 @@ func TestAddrs(t *testing.T) {
 				first = addr
 			}
 			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_ = l.Close()
 		}
 		if again, err := b.take(); err != nil || again != first {
@@ -65,15 +58,11 @@ func TestAddrs(t *testing.T) {
 
 func TestFull(t *testing.T) {
 	one, err := reserve(highest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer one.lock.Close()
 	for i := 1; i < blockSize; i++ {
 		l, err := net.Listen("tcp", loopback(one.first+i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer l.Close()
 	}
 	if addr, err := one.take(); err == nil {
@@ -94,14 +83,8 @@ func TestHighestOf(t *testing.T) {
 		"":               highest,
 	} {
 		file := filepath.Join(t.TempDir(), "range")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := highestOf(file); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		assert.Equal(t, want, highestOf(file), "%q", text)
 	}
-	if got := highestOf(filepath.Join(t.TempDir(), "none")); got != highest {
-		t.Errorf("no file: %d", got)
-	}
+	assert.Equal(t, highest, highestOf(filepath.Join(t.TempDir(), "none")), "no file")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/keypair/keypairtest"
 )
 
@@ -14,28 +16,20 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := keypairtest.Write(t, dir, 1)
 	c, err := Open(certFile, keyFile, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	serial := func() int64 {
 		c.checked = time.Time{}
 		pair, err := c.Get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return pair.Leaf.SerialNumber.Int64()
 	}
 	keypairtest.Write(t, dir, 2)
 	later := time.Now().Add(time.Minute)
-	if err := os.Chtimes(certFile, later, later); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(certFile, later, later))
 	if got := serial(); got != 2 {
 		t.Errorf("serial number %d after renewal, want 2", got)
 	}
-	if err := os.WriteFile(certFile, []byte("half of it"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(certFile, []byte("half of it"), 0o600))
 	if got := serial(); got != 2 {
 		t.Errorf("serial number %d while the file is broken, want 2", got)
 	}

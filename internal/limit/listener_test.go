@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // tried is a listener on which connections are made.
@@ -22,9 +24,7 @@ type tried struct {
 func try(t *testing.T, cfg Conns) *tried {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := &tried{T: t}
 	cfg.Logger = slog.New(slog.NewTextHandler(&l.log, nil))
 	l.Listener = Listen(inner, cfg)
@@ -133,13 +133,9 @@ func TestOf(t *testing.T) {
 // Where few files may be open, no listener takes most of them.
 func TestConnsOf(t *testing.T) {
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was))
 	defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was) }()
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1000, Max: was.Max}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1000, Max: was.Max}))
 	if few, many := ConnsOf(64), ConnsOf(1024); few != 64 || many != 200 {
 		t.Errorf("%d and %d; want 64 and 200", few, many)
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTextOf(t *testing.T) {
@@ -14,9 +17,7 @@ func TestTextOf(t *testing.T) {
 		"cameras[0].detect.zones[1]": MaxName, "/detect/zones/1": MaxName, "http.tls.key": MaxPath, "model.path": MaxPath, "http.token": MaxSecret,
 		"/password": MaxSecret, "/user": MaxText, "model.taps[7]": MaxText, "log.level": MaxText, "": MaxText, "[0]": MaxText,
 	} {
-		if got := TextOf(field); got != want {
-			t.Errorf("%q: %d, want %d", field, got, want)
-		}
+		assert.Equal(t, want, TextOf(field), "%q", field)
 	}
 	if TooLong("site", strings.Repeat("x", MaxName)) != "" || TooLong("site", strings.Repeat("x", MaxName+1)) != "65 bytes; accepted: at most 64" {
 		t.Error("a name of 64 or 65 bytes")
@@ -51,9 +52,7 @@ func TestCut(t *testing.T) {
 // docs/api.md has the list.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for what, most := range map[string]int{
 		"name of a camera, site, zone, line or box": MaxName, "`url`, `page`": MaxURL, "path of a file or folder": MaxPath, "token, password": MaxSecret,
 		"any other, and the name of a member": MaxText, "all headers of a request, with its path and query": MaxHeader,

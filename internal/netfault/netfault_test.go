@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/internal/waitfor"
@@ -20,9 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -123,15 +122,11 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := New(echo(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var conns []net.Conn
 			dial := func() net.Conn {
 				c, err := net.Dial("tcp", p.Addr())
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				conns = append(conns, c)
 				return c
 			}
@@ -150,24 +145,17 @@ func TestFaults(t *testing.T) {
 func TestFreezeWay(t *testing.T) {
 	const patience, soon = waitfor.Limit, 50 * time.Millisecond
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	p, err := New(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer p.Close()
 	pair := func() (client, server net.Conn) {
 		t.Helper()
 		client, err := net.Dial("tcp", p.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if server, err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		server, err = l.Accept()
+		require.NoError(t, err)
 		return client, server
 	}
 	passes := func(from, to net.Conn, wait time.Duration) bool {

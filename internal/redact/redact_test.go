@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestURL(t *testing.T) {
@@ -54,12 +56,8 @@ func TestURL(t *testing.T) {
 			if tc.want == "" {
 				tc.want = tc.url
 			}
-			if got := URL(tc.url); got != tc.want {
-				t.Errorf("%q becomes %q, want %q", tc.url, got, tc.want)
-			}
-			if again := URL(tc.want); again != tc.want {
-				t.Errorf("%q becomes %q", tc.want, again)
-			}
+			assert.Equal(t, tc.want, URL(tc.url), "%q becomes", tc.url)
+			assert.Equal(t, tc.want, URL(tc.want), "%q becomes", tc.want)
 		})
 	}
 }
@@ -78,9 +76,7 @@ func TestText(t *testing.T) {
 		if tc.want == "" {
 			tc.want = tc.text
 		}
-		if got := Text(tc.text); got != tc.want {
-			t.Errorf("%s\nbecomes\n%s\nwant\n%s", tc.text, got, tc.want)
-		}
+		assert.Equal(t, tc.want, Text(tc.text), "%s\nbecomes", tc.text)
 	}
 }
 
@@ -93,9 +89,7 @@ func TestError(t *testing.T) {
 	if got, want := err.Error(), `cam: Get "http://xxxxx@b/?c=xxxxx": EOF`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if !errors.Is(err, io.EOF) {
-		t.Error("the cause is lost")
-	}
+	assert.ErrorIs(t, err, io.EOF, "the cause is lost")
 }
 
 // places are where cameras and servers want secrets, raw and as net/url writes them.

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // pipes is a listener of connections from addresses, after faults.
@@ -51,9 +54,7 @@ func come(t *testing.T, from ...string) (l *Listener, conns []*Conn, others []ne
 	l = Listen(p)
 	for range from {
 		conn, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		conns = append(conns, conn.(*Conn))
 	}
 	t.Cleanup(func() {
@@ -115,9 +116,8 @@ func TestFewBytes(t *testing.T) {
 		go func() {
 			_, _ = io.WriteString(others[0], "OPTI")
 			for range 100 { // a minute and a half of requests
-				if _, err := io.WriteString(others[0], strings.Repeat("a", perSecond)); err != nil {
-					t.Error(err)
-				}
+				_, err := io.WriteString(others[0], strings.Repeat("a", perSecond))
+				assert.NoError(t, err)
 				time.Sleep(time.Second)
 			}
 			for { // without end
@@ -152,9 +152,7 @@ func TestStrangersGo(t *testing.T) {
 				}
 			})
 			for range 30 {
-				if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 				if _, err := c.Read(buf); err != nil {
 					if i == 1 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != strangeFor {
 						t.Errorf("connection %d: %v after %v", i, err, time.Since(start))
@@ -187,15 +185,11 @@ func TestNewcomers(t *testing.T) {
 	for _, c := range conns[30:40] {
 		c.Trust()
 	}
-	if n := len(l.strange); n != maxStrange-10 {
-		t.Errorf("%d strangers", n)
-	}
+	assert.Equal(t, maxStrange-10, len(l.strange), "strangers")
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	if n := len(l.strange); n != 0 {
-		t.Errorf("%d strangers are left", n)
-	}
+	assert.Equal(t, 0, len(l.strange), "strangers are left")
 }
 
 // A connection that cannot be taken ends nothing.
@@ -203,12 +197,9 @@ func TestAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen(&pipes{from: []string{own}, faults: []error{syscall.EMFILE, syscall.ECONNABORTED}})
 		conn, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = conn.Close()
-		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("closed: %v", err)
-		}
+		_, err = l.Accept()
+		assert.ErrorIs(t, err, net.ErrClosed, "closed")
 	})
 }

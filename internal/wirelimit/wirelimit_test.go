@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -52,17 +54,11 @@ func TestLimits(t *testing.T) {
 	} {
 		md := m.m.ProtoReflect().Descriptor()
 		wire, err := proto.Marshal(m.m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := protojson.MarshalOptions{Multiline: true}.Marshal(m.m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		byName, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m.m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		try := func(limits wirelimit.Limits) []error {
 			return []error{limits.Wire(wire, md), limits.JSON(text, md), limits.JSON(byName, md)}
 		}
@@ -91,16 +87,10 @@ func TestMerged(t *testing.T) {
 	}
 	box := append(field(4, []byte{1, 0x80, 1}), 0x20, 1) // two packed, one alone
 	limits := fields("segd.checkpoint.v1.Tracker.objects", 2, "segd.checkpoint.v1.TrackedObject.box", 5)
-	if err := limits.Wire(field(3, box), md); err != nil {
-		t.Error(err)
-	}
-	if err := limits.Wire(slices.Repeat(field(3, box), 2), md); !errors.Is(err, wirelimit.ErrMany) {
-		t.Errorf("six numbers of five: %v", err)
-	}
+	assert.NoError(t, limits.Wire(field(3, box), md))
+	assert.ErrorIs(t, limits.Wire(slices.Repeat(field(3, box), 2), md), wirelimit.ErrMany, "six numbers of five")
 	outer := (&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor()
-	if err := limits.Wire(slices.Repeat(field(11, field(3, nil)), 3), outer); !errors.Is(err, wirelimit.ErrMany) {
-		t.Errorf("three objects of two: %v", err)
-	}
+	assert.ErrorIs(t, limits.Wire(slices.Repeat(field(11, field(3, nil)), 3), outer), wirelimit.ErrMany, "three objects of two")
 }
 
 // What is no message is an error, and what is not known is passed over, however deep it is.
@@ -141,9 +131,7 @@ func TestMemory(t *testing.T) {
 func TestCheck(t *testing.T) {
 	message := (&segdv1.Annotated{}).ProtoReflect().Descriptor()
 	whole := wirelimit.Limits{"segd.v1.Annotated.objects": 1, "segd.v1.Annotated.warnings": 1}
-	if err := whole.Check(message, message); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, whole.Check(message, message))
 	for want, l := range map[string]wirelimit.Limits{
 		"segd.v1.Annotated.warnings has no limit":                  {"segd.v1.Annotated.objects": 1},
 		"segd.v1.Annotated.site has a limit, and is no such field": {"segd.v1.Annotated.objects": 1, "segd.v1.Annotated.warnings": 1, "segd.v1.Annotated.site": 1},
