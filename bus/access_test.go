@@ -23,6 +23,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -98,9 +100,7 @@ func (a *authority) server(strict bool) *tls.Config {
 
 func write(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -108,17 +108,11 @@ func write(t *testing.T, path, text string) string {
 func userKey(t *testing.T) (public, path string) {
 	t.Helper()
 	pair, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	public, err = pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seed, err := pair.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return public, write(t, filepath.Join(t.TempDir(), "user.nk"), string(seed)+"\n")
 }
 
@@ -199,9 +193,7 @@ func TestAccess(t *testing.T) {
 	_, otherSeed := userKey(t)
 	op := newOperator(t)
 	stranger, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		name        string
 		server      server.Options
@@ -252,29 +244,20 @@ func TestAccess(t *testing.T) {
 			url := scheme + "://" + tt.user + host
 			b := open(t, Config{External: External{URL: url, Access: tt.access}})
 			eventually(t, "connected", b.Connected)
-			if err := b.Err(); err != nil {
-				t.Errorf("Err() = %v", err)
-			}
+			assert.NoError(t, b.Err(), "Err()")
 			masks := make(chan *segdv1.MaskFrame, 1)
 			watch(t, url, "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }}, tt.access)
-			if err := errors.Join(b.PublishMask(maskFrame("demo", 7)), b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
-				t.Fatal(err)
-			}
-			if got := receive(t, masks).Sequence; got != 7 {
-				t.Errorf("sequence %d, want 7", got)
-			}
+			require.NoError(t, errors.Join(b.PublishMask(maskFrame("demo", 7)), b.PublishEvent(&segdv1.Event{Camera: "demo"})))
+			assert.EqualValues(t, 7, receive(t, masks).Sequence, "sequence")
 			eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 
 			lines := make(chan string, 1000)
 			refused, err := Open(t.Context(), Config{External: External{URL: scheme + "://" + tt.wrongUser + host, Access: tt.wrong}, Logger: logTo(lines)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() { _ = refused.Close() }() // tells of the masks that are lost
 			for line := ""; !strings.Contains(line, tt.say); {
-				if line = receive(t, lines); strings.Contains(line, "secret") {
-					t.Errorf("%q gives the password away", line)
-				}
+				line = receive(t, lines)
+				assert.NotContains(t, line, "secret", "gives the password away")
 			}
 			if refused.Connected() {
 				t.Error("connected with what is wrong")
@@ -320,9 +303,7 @@ func TestRefusalEnds(t *testing.T) {
 	b := open(t, Config{External: External{URL: urlOf(port)}})
 	eventually(t, "refused", func() bool { return errors.Is(b.Err(), nats.ErrAuthorization) })
 	for range 3 {
-		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 	}
 	if s := b.Stats(); s.EventsWaiting != 3 || s.EventsStored != 0 || s.Connected {
 		t.Errorf("%+v, want 3 events to wait", s)
@@ -355,17 +336,11 @@ func TestAccessErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Open(t.Context(), Config{External: External{URL: "nats://127.0.0.1:1", Access: tt.access}})
-			if !errors.Is(err, ErrAccess) {
-				t.Errorf("Open = %v, want an ErrAccess", err)
-			}
+			assert.ErrorIs(t, err, ErrAccess, "Open")
 			for _, want := range tt.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("Open = %v, want %q in it", err, want)
-				}
+				assert.ErrorContains(t, err, want, "Open")
 			}
-			if err := Watch(t.Context(), "nats://127.0.0.1:1", "demo", Handlers{}, tt.access); err == nil || !strings.Contains(err.Error(), tt.want[0]) {
-				t.Errorf("Watch = %v, want %q in it", err, tt.want[0])
-			}
+			assert.ErrorContains(t, Watch(t.Context(), "nats://127.0.0.1:1", "demo", Handlers{}, tt.access), tt.want[0], "Watch")
 		})
 	}
 }
@@ -386,29 +361,18 @@ func TestPermissions(t *testing.T) {
 			Events: Retention{MaxAge: age}, Masks: Retention{MaxAge: age},
 		})
 		err := b.Serve(granting("demo"))
-		if err := errors.Join(err, b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, b.PublishEvent(&segdv1.Event{Camera: "demo"})))
 		eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
-		if err := b.PublishMask(maskFrame("demo", uint64(run))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(maskFrame("demo", uint64(run))))
 		admin := "nats://admin:admin@" + host
-		if _, err := (Target{URL: admin, Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil {
-			t.Error(err)
-		}
+		_, err = (Target{URL: admin, Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}"))
+		assert.NoError(t, err)
 		js, err := jetstream.New(connect(t, admin))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, kind := range []Kind{KindEvent, KindMask} {
 			stream, err := js.Stream(t.Context(), StreamName("home", kind))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := stream.CachedInfo().Config.MaxAge; got != age {
-				t.Errorf("%s are kept for %v, want %v", kind, got, age)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, age, stream.CachedInfo().Config.MaxAge, "%s are kept for", kind)
 			eventually(t, "stored", func() bool {
 				info, err := stream.Info(t.Context())
 				return err == nil && info.State.Msgs == uint64(run+1)
@@ -418,9 +382,7 @@ func TestPermissions(t *testing.T) {
 	}
 	close(lines)
 	for line := range lines {
-		if strings.Contains(strings.ToLower(line), "permission") {
-			t.Error(line)
-		}
+		assert.NotContains(t, strings.ToLower(line), "permission", line)
 	}
 }
 
@@ -435,28 +397,20 @@ func TestStreamOfAnother(t *testing.T) {
 	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{admin, user}})
 	host := strings.TrimPrefix(urlOf(port), "nats://")
 	js, err := jetstream.New(connect(t, "nats://admin:admin@"+host))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := make(chan string, 1000)
 	b := open(t, Config{External: External{URL: "nats://segd:segd@" + host}, Logger: logTo(lines)})
 	publish := func(until string) {
 		t.Helper()
-		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 		for line := ""; !strings.Contains(line, until); {
 			line = receive(t, lines)
 		}
 	}
 	publish("events are not kept, only sent live") // there is none yet
 	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "everything", Subjects: []string{"segd.v1.>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 	eventually(t, "stored", func() bool {
 		info, err := stream.Info(t.Context())
 		return err == nil && info.State.Msgs == 1
@@ -470,16 +424,11 @@ func TestStreamOverlaps(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	js, err := jetstream.New(connect(t, urlOf(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "everything", Subjects: []string{"segd.v1.>"}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "everything", Subjects: []string{"segd.v1.>"}})
+	require.NoError(t, err)
 	b := open(t, Config{External: External{URL: urlOf(port)}})
-	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 	eventually(t, "acknowledged", func() bool { return b.Stats().EventsStored == 1 })
 	closeNow(t, b)
 }

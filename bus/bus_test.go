@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -39,9 +41,7 @@ func TestPublishAndWatch(t *testing.T) {
 			mf := maskFrame("demo", 1<<60)
 			e := &segdv1.Event{Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1}
 			st := &segdv1.Status{Camera: "demo", Up: true, FpsIn: 10}
-			if err := errors.Join(b.PublishMask(mf), b.PublishEvent(e), b.PublishStatus(st)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(b.PublishMask(mf), b.PublishEvent(e), b.PublishStatus(st)))
 			if got := receive(t, masks); !proto.Equal(got, mf) {
 				t.Errorf("got %v, published %v", got, mf)
 			}
@@ -65,34 +65,24 @@ func TestContentTypeHeader(t *testing.T) {
 	} {
 		b := open(t, Config{JSON: json})
 		sub, err := connect(t, b.URL()).SubscribeSync("segd.v1.home.demo.mask")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		eventually(t, "subscribed", func() bool { return b.server.server.NumSubscriptions() > 0 })
 		var msg *nats.Msg
 		eventually(t, "a message", func() bool {
-			if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.PublishMask(maskFrame("demo", 1)))
 			msg, err = sub.NextMsg(20 * time.Millisecond)
 			return err == nil
 		})
-		if got := msg.Header.Get("Content-Type"); got != want {
-			t.Errorf("Content-Type %q, want %q", got, want)
-		}
+		assert.Equal(t, want, msg.Header.Get("Content-Type"), "Content-Type")
 	}
 }
 
 func TestPublishErrors(t *testing.T) {
 	b := open(t, Config{})
-	if err := b.PublishMask(maskFrame("a.b", 1)); !errors.Is(err, ErrName) {
-		t.Errorf("camera a.b: %v, want ErrName", err)
-	}
+	assert.ErrorIs(t, b.PublishMask(maskFrame("a.b", 1)), ErrName, "camera a.b")
 	foreign := maskFrame("demo", 1)
 	foreign.Site = "elsewhere"
-	if err := b.PublishMask(foreign); err == nil || !strings.Contains(err.Error(), `site "elsewhere", want "home"`) {
-		t.Errorf("foreign site: %v", err)
-	}
+	assert.ErrorContains(t, b.PublishMask(foreign), `site "elsewhere", want "home"`, "foreign site")
 	large := maskFrame("demo", 1)
 	large.Objects[0].Counts = strings.Repeat("0", maxPayload)
 	if err := b.PublishMask(large); !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "the server takes 4194304") {
@@ -100,25 +90,15 @@ func TestPublishErrors(t *testing.T) {
 	}
 	invalid := maskFrame("demo", 1)
 	invalid.Objects[0].Label = "\xff"
-	if err := b.PublishMask(invalid); err == nil {
-		t.Error("a label that is not UTF-8 was published")
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v, want ErrClosed", err)
-	}
-	if err := b.Serve(granting()); !errors.Is(err, ErrClosed) {
-		t.Errorf("Serve after Close: %v, want ErrClosed", err)
-	}
+	assert.Error(t, b.PublishMask(invalid), "a label that is not UTF-8 was published")
+	require.NoError(t, b.Close())
+	assert.ErrorIs(t, b.PublishMask(maskFrame("demo", 1)), ErrClosed, "after Close")
+	assert.ErrorIs(t, b.Serve(granting()), ErrClosed, "Serve after Close")
 }
 
 func TestConfigErrors(t *testing.T) {
 	for _, host := range []string{"LOCALHOST", "::1%lo"} {
-		if err := (Embedded{Host: host}).check(); err != nil {
-			t.Errorf("%s, which is this machine: %v", host, err)
-		}
+		assert.NoError(t, (Embedded{Host: host}).check(), "%s, which is this machine", host)
 	}
 	tests := []struct {
 		name string
@@ -146,55 +126,39 @@ func TestConfigErrors(t *testing.T) {
 					t.Errorf("%q misses %q", err, want)
 				}
 			}
-			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("%q gives the password away", err)
-			}
+			assert.NotContains(t, err.Error(), "secret", "%q gives the password away", err)
 		})
 	}
 }
 
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	port := l.Addr().(*net.TCPAddr).Port
 	_, err = Open(t.Context(), Config{Embedded: Embedded{Port: port}})
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), fmt.Sprintf("127.0.0.1:%d is in use", port)) {
 		t.Errorf("Open = %v, want one that names the address and EADDRINUSE", err)
 	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q is more than a line", err)
-	}
+	assert.NotContains(t, err.Error(), "\n", "%q is more than a line", err)
 }
 
 func TestStoreDirUnusable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: file}})
-	if err == nil || !strings.Contains(err.Error(), "embedded NATS server") {
-		t.Errorf("Open = %v, want an error of the server", err)
-	}
+	assert.ErrorContains(t, err, "embedded NATS server", "Open")
 }
 
 func TestToken(t *testing.T) {
 	b := open(t, Config{Embedded: Embedded{Token: "secret"}})
 	err := Watch(t.Context(), b.URL(), "demo", Handlers{})
-	if !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("without the token: %v, want %v", err, nats.ErrAuthorization)
-	}
+	assert.ErrorIs(t, err, nats.ErrAuthorization, "without the token")
 	withToken := strings.Replace(b.URL(), "://", "://secret@", 1)
 	masks := make(chan *segdv1.MaskFrame, 1)
 	watch(t, withToken, "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
-	if err := b.PublishMask(maskFrame("demo", 3)); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, masks).Sequence; got != 3 {
-		t.Errorf("sequence %d, want 3", got)
-	}
+	require.NoError(t, b.PublishMask(maskFrame("demo", 3)))
+	assert.EqualValues(t, 3, receive(t, masks).Sequence, "sequence")
 
 }
 
@@ -204,13 +168,9 @@ func TestCloseHandsOver(t *testing.T) {
 	masks := make(chan *segdv1.MaskFrame, n)
 	watch(t, b.URL(), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
 	for i := range n {
-		if err := b.PublishMask(maskFrame("demo", uint64(i))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(maskFrame("demo", uint64(i))))
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Close())
 	for i := range n {
 		if got := receive(t, masks).Sequence; got != uint64(i) {
 			t.Fatalf("sequence %d, want %d", got, i)
@@ -225,30 +185,20 @@ func TestCloseHandsOver(t *testing.T) {
 func storedEvents(t *testing.T, url, site string) []*segdv1.Event {
 	t.Helper()
 	js, err := jetstream.New(connect(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), StreamName(site, KindEvent))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := stream.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var events []*segdv1.Event
 	for seq := info.State.FirstSeq; seq <= info.State.LastSeq && info.State.Msgs > 0; seq++ {
 		msg, err := stream.GetMsg(t.Context(), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var e segdv1.Event
-		if err := Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e))
 		events = append(events, &e)
 	}
 	return events
@@ -258,22 +208,16 @@ func TestEventsAreKept(t *testing.T) {
 	cfg := Config{Site: "here", Embedded: Embedded{StoreDir: t.TempDir()}}
 	for run := range 2 { // the second finds what the first left
 		b, err := Open(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		e := &segdv1.Event{Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: fmt.Sprint(run)}
-		if err := errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 1))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 1))))
 		eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "here")) == run+1 })
 		for i, e := range storedEvents(t, b.URL(), "here") {
 			if e.Message != fmt.Sprint(i) || e.Camera != "demo" {
 				t.Errorf("run %d: event %d is %v", run, i, e)
 			}
 		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Close())
 	}
 }
 
@@ -284,9 +228,7 @@ func TestEventThenClose(t *testing.T) {
 	}
 	for range 200 {
 		b := open(t, Config{})
-		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 		closeNow(t, b)
 	}
 }
@@ -297,12 +239,8 @@ func TestExternalServerComesLater(t *testing.T) {
 	if b.Connected() {
 		t.Fatal("connected to nothing")
 	}
-	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrNotConnected) {
-		t.Errorf("before the server: %v, want ErrNotConnected", err)
-	}
-	if err := b.Serve(granting("demo")); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorIs(t, b.PublishMask(maskFrame("demo", 1)), ErrNotConnected, "before the server")
+	require.NoError(t, b.Serve(granting("demo")))
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	eventually(t, "connected", b.Connected)
 	eventually(t, "annotate answers", func() bool {
@@ -310,16 +248,12 @@ func TestExternalServerComesLater(t *testing.T) {
 		return err == nil
 	})
 	js, err := jetstream.New(connect(t, b.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eventually(t, "the stream exists", func() bool {
 		_, err := js.Stream(t.Context(), StreamName("home", KindEvent))
 		return err == nil
 	})
-	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 	eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "home")) == 1 })
 	closeNow(t, b)
 }
@@ -331,12 +265,8 @@ func TestExternalServerWithoutJetStream(t *testing.T) {
 	b := open(t, Config{External: External{URL: urlOf(port)}, Logger: logTo(log)})
 	events := make(chan *segdv1.Event, 1)
 	watch(t, b.URL(), "segd.v1.home.demo.event", Handlers{Event: func(e *segdv1.Event) { events <- e }})
-	if err := b.PublishEvent(&segdv1.Event{Camera: "demo", ObjectId: 5}); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, events).ObjectId; got != 5 {
-		t.Errorf("object %d, want 5", got)
-	}
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo", ObjectId: 5}))
+	assert.EqualValues(t, 5, receive(t, events).ObjectId, "object")
 	for line := ""; !strings.Contains(line, "events are not kept"); {
 		line = receive(t, log)
 	}
@@ -349,9 +279,7 @@ func TestExternalServerRestarts(t *testing.T) {
 	b := open(t, Config{External: External{URL: urlOf(port)}})
 	first := make(chan *segdv1.MaskFrame, 100)
 	watch(t, b.URL(), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { first <- m }})
-	if err := b.PublishMask(maskFrame("demo", 0)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishMask(maskFrame("demo", 0)))
 	receive(t, first)
 
 	stop()
@@ -376,9 +304,7 @@ func TestExternalServerRestarts(t *testing.T) {
 	eventually(t, "connected again", b.Connected)
 	// The watcher came back by itself too, before or after the buffered ones.
 	eventually(t, "a new message", func() bool {
-		if err := b.PublishMask(maskFrame("demo", 2)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(maskFrame("demo", 2)))
 		select {
 		case m := <-first:
 			return m.Sequence == 2
@@ -395,24 +321,16 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
 	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = b.Serve(granting("demo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stop()
 	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
-	if err := b.conn.PublishRequest("$JS.API.STREAM.INFO.SEGD", b.conn.NewInbox(), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.conn.PublishRequest("$JS.API.STREAM.INFO.SEGD", b.conn.NewInbox(), nil))
 	closeNow(t, b)
 
 	b, err = Open(t.Context(), Config{External: External{URL: urlOf(port)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closeNow(t, b)
 }
 
@@ -420,23 +338,15 @@ func TestCloseWithoutServer(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
 	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stop()
 	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
 	for seq := range uint64(3) {
-		if err := b.PublishMask(maskFrame("demo", seq)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(maskFrame("demo", seq)))
 	}
 	err = b.Close()
-	if err == nil || !strings.Contains(err.Error(), " 3 messages are lost") {
-		t.Errorf("Close = %v, want it to tell of the messages that were not sent", err)
-	}
-	if lost := b.Stats().Lost[KindMask][Unconfirmed]; lost != 3 {
-		t.Errorf("%d masks counted as lost, want 3", lost)
-	}
+	assert.ErrorContains(t, err, " 3 messages are lost", "Close")
+	assert.EqualValues(t, 3, b.Stats().Lost[KindMask][Unconfirmed], "masks counted as lost")
 	if again := b.Close(); again != err { //nolint:errorlint // the same one is promised
 		t.Errorf("Close again = %v, want %v", again, err)
 	}
@@ -445,9 +355,7 @@ func TestCloseWithoutServer(t *testing.T) {
 // A server that takes connections and then nothing more must not hold Close up.
 func TestCloseWithHungServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -470,22 +378,14 @@ func TestCloseWithHungServer(t *testing.T) {
 		}
 	}()
 	b, err := Open(t.Context(), Config{External: External{URL: "nats://" + l.Addr().String()}, DrainTimeout: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.PublishMask(maskFrame("demo", 1)))
 	start := time.Now()
-	if err := b.Close(); err == nil || !strings.Contains(err.Error(), " 1 messages may be lost") {
-		t.Errorf("Close = %v, want it to tell that messages may be lost", err)
-	}
+	assert.ErrorContains(t, b.Close(), " 1 messages may be lost", "Close")
 	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("Close took %v", d)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	<-done
 }
 
@@ -493,20 +393,14 @@ func BenchmarkPublishMask(b *testing.B) {
 	for _, json := range []bool{false, true} {
 		b.Run(fmt.Sprintf("JSON %v", json), func(b *testing.B) {
 			bus, err := Open(b.Context(), Config{JSON: json})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			mf := maskFrame("demo", 1)
 			mf.Objects[0].Counts = strings.Repeat("N2", 200)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := bus.PublishMask(mf); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, bus.PublishMask(mf))
 			}
-			if err := bus.Close(); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, bus.Close())
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -23,40 +25,26 @@ func TestKeptCameras(t *testing.T) {
 	}
 	dir := t.TempDir()
 	b, err := Open(t.Context(), Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if all, err := b.KeptCameras(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("before the first: %v, %v", all, err)
 	}
-	if err := b.ForgetCamera(t.Context(), "gate"); err != nil {
-		t.Errorf("forgotten before it was kept: %v", err)
-	}
+	assert.NoError(t, b.ForgetCamera(t.Context(), "gate"), "forgotten before it was kept")
 	large := bytes.Repeat([]byte{7}, maxCameraValue)
 	for _, one := range []struct {
 		camera string
 		value  []byte
 	}{{"gate", []byte("1")}, {"attic", large}, {"porch", []byte("3")}, {"gate", []byte("4")}} {
-		if err := b.KeepCamera(t.Context(), one.camera, one.value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.KeepCamera(t.Context(), one.camera, one.value))
 	}
-	if err := b.KeepCamera(t.Context(), "cellar", append(large, 7)); err == nil {
-		t.Error("too large a value was kept")
-	}
-	if err := b.ForgetCamera(t.Context(), "porch"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, b.KeepCamera(t.Context(), "cellar", append(large, 7)), "too large a value was kept")
+	require.NoError(t, b.ForgetCamera(t.Context(), "porch"))
 	closeNow(t, b)
 
 	b = open(t, Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	all, err := b.KeptCameras(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string][]byte{"gate": []byte("4"), "attic": large}, all); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(map[string][]byte{"gate": []byte("4"), "attic": large}, all))
 	stream, err := b.events.js.Stream(t.Context(), camerasStream("yard"))
 	if err != nil || stream.CachedInfo().State.Msgs != 2 {
 		t.Errorf("%+v, %v", stream.CachedInfo().State, err)
@@ -67,12 +55,9 @@ func TestKeptCameras(t *testing.T) {
 func TestKeptCamerasAway(t *testing.T) {
 	port := freePort(t)
 	b := open(t, Config{External: External{URL: urlOf(port)}})
-	if _, err := b.KeptCameras(t.Context()); !errors.Is(err, ErrNotConnected) {
-		t.Errorf("no server: %v", err)
-	}
-	if err := b.KeepCamera(t.Context(), "gate", nil); !errors.Is(err, ErrNotConnected) {
-		t.Errorf("no server: %v", err)
-	}
+	_, err := b.KeptCameras(t.Context())
+	assert.ErrorIs(t, err, ErrNotConnected, "no server")
+	assert.ErrorIs(t, b.KeepCamera(t.Context(), "gate", nil), ErrNotConnected, "no server")
 	natsServer(t, server.Options{Port: port})
 	eventually(t, "the connection", b.Connected)
 	if _, err := b.KeptCameras(t.Context()); !errors.Is(err, nats.ErrNoResponders) || !strings.Contains(err.Error(), "has no JetStream") {
@@ -95,12 +80,9 @@ func TestKeptCamerasDenied(t *testing.T) {
 	eventually(t, "the connection", b.Connected)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := b.KeptCameras(ctx); !errors.Is(err, nats.ErrPermissionViolation) {
-		t.Errorf("%v", err)
-	}
-	if err := b.PublishEvent(&segdv1.Event{Camera: "gate"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.KeptCameras(ctx)
+	assert.ErrorIs(t, err, nats.ErrPermissionViolation)
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "gate"}))
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	closeNow(t, b)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -24,11 +26,9 @@ func TestCamerasChange(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", b.Connected)
-	if err := b.Cameras([]string{"gate"}); err == nil {
-		t.Error("cameras before Serve were accepted")
-	}
+	assert.Error(t, b.Cameras([]string{"gate"}), "cameras before Serve were accepted")
 	held, release := make(chan struct{}), make(chan struct{})
-	if err := b.Serve(verbs{
+	require.NoError(t, b.Serve(verbs{
 		Annotate: func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error) {
 			if string(payload) == `{"slow":1}` {
 				close(held)
@@ -40,9 +40,7 @@ func TestCamerasChange(t *testing.T) {
 			}
 			return &segdv1.Annotated{Camera: camera}, nil
 		},
-	}.of("gate", "yard")); err != nil {
-		t.Fatal(err)
-	}
+	}.of("gate", "yard")))
 	nc := connect(t, urlOf(port))
 	ask := func(camera, payload string) string {
 		reply, err := nc.Request("segd.v1.here."+camera+".annotate", []byte(payload), patience)
@@ -56,9 +54,7 @@ func TestCamerasChange(t *testing.T) {
 	}
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if got := ask("gate", `{"slow":1}`); got != "ok" {
-			t.Errorf("the command in hand: %s", got)
-		}
+		assert.Equal(t, "ok", ask("gate", `{"slow":1}`), "the command in hand")
 	})
 	<-held
 	stop := make(chan struct{})
@@ -85,15 +81,9 @@ func TestCamerasChange(t *testing.T) {
 		{[]string{"yard", "attic", "gate"}, "ok"},
 		{[]string{"yard"}, "nobody"},
 	} {
-		if err := b.Cameras(tt.names); err != nil {
-			t.Fatal(err)
-		}
-		if got := ask("attic", "{}"); got != tt.attic {
-			t.Errorf("with %v a request to attic is answered %q, want %q", tt.names, got, tt.attic)
-		}
-		if got := b.claims.now().Holds; !slices.Equal(got, tt.names) {
-			t.Errorf("with %v it claims %v", tt.names, got)
-		}
+		require.NoError(t, b.Cameras(tt.names))
+		assert.Equal(t, tt.attic, ask("attic", "{}"), "with %v a request to attic is answered", tt.names)
+		assert.Equal(t, tt.names, b.claims.now().Holds, "with %v it claims", tt.names)
 	}
 	close(stop)
 	close(release)
@@ -106,23 +96,13 @@ func TestCamerasChange(t *testing.T) {
 	}
 	second := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", second.Connected)
-	if err := second.Serve(granting("gate")); err != nil {
-		t.Errorf("a camera that has gone: %v", err)
-	}
-	if err := b.Cameras([]string{"gate", "yard"}); !errors.Is(err, ErrTaken) {
-		t.Errorf("a camera of another segd: %v", err)
-	}
-	if got := b.claims.now().Holds; !slices.Equal(got, []string{"yard"}) {
-		t.Errorf("refused, and it claims %v", got)
-	}
-	if got := ask("yard", "{}"); got != "ok" {
-		t.Errorf("refused, and its own camera answers %q", got)
-	}
+	assert.NoError(t, second.Serve(granting("gate")), "a camera that has gone")
+	assert.ErrorIs(t, b.Cameras([]string{"gate", "yard"}), ErrTaken, "a camera of another segd")
+	assert.Equal(t, []string{"yard"}, b.claims.now().Holds, "refused, and it claims")
+	assert.Equal(t, "ok", ask("yard", "{}"), "refused, and its own camera answers")
 	closeNow(t, second)
 	closeNow(t, b)
-	if err := b.Cameras([]string{"yard"}); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
+	assert.ErrorIs(t, b.Cameras([]string{"yard"}), ErrClosed, "after Close")
 }
 
 // A reload is asked of the site, not of a camera, also after cameras have gone, and of who has no
@@ -137,12 +117,8 @@ func TestReload(t *testing.T) {
 		}
 		return []byte(`{"added":[]}`), nil
 	}
-	if err := b.Serve(c); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Cameras([]string{"gate"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(c))
+	require.NoError(t, b.Cameras([]string{"gate"}))
 	here := Target{URL: b.URL(), Site: "here"}
 	if answer, err := here.Reload(t.Context()); err != nil || string(answer) != `{"added":[]}` {
 		t.Errorf("%q, %v", answer, err)
@@ -155,14 +131,10 @@ func TestReload(t *testing.T) {
 	if err != nil || reply.Header.Get(micro.ErrorCodeHeader) != "400" || !strings.Contains(string(reply.Data), "want none") {
 		t.Errorf("with a payload: %v, %v", reply, err)
 	}
-	if _, err := (Target{URL: b.URL(), Site: "there"}).Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `no segd of site "there"`) {
-		t.Errorf("another site: %v", err)
-	}
+	_, err = (Target{URL: b.URL(), Site: "there"}).Reload(t.Context())
+	assert.ErrorContains(t, err, `no segd of site "there"`, "another site")
 	c.Reload = nil
-	if err := b.Serve(c); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := here.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "no segd") {
-		t.Errorf("without a configuration: %v", err)
-	}
+	require.NoError(t, b.Serve(c))
+	_, err = here.Reload(t.Context())
+	assert.ErrorContains(t, err, "no segd", "without a configuration")
 }

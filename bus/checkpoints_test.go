@@ -19,6 +19,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -44,9 +46,7 @@ func whole(data []byte) bool {
 
 func save(t *testing.T, c *Checkpoints, camera string, data []byte, short bool) {
 	t.Helper()
-	if err := c.Save(t.Context(), camera, data, short); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Save(t.Context(), camera, data, short))
 }
 
 // loaded wants a camera's checkpoints to be those, the newest first.
@@ -55,9 +55,7 @@ func loaded(t *testing.T, c *Checkpoints, camera string, short []byte, all ...[]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	gotShort, got, err := c.Load(ctx, camera)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(gotShort, short) || !slices.EqualFunc(got, all, bytes.Equal) || !slices.EqualFunc(got, all, func(a, b []byte) bool { return (a == nil) == (b == nil) }) {
 		t.Errorf("%s: short of %d bytes, %d others; want %d, %d", camera, len(gotShort), len(got), len(short), len(all))
 	}
@@ -67,13 +65,9 @@ func loaded(t *testing.T, c *Checkpoints, camera string, short []byte, all ...[]
 func parts(t *testing.T, b *Bus) (stream jetstream.Stream, chunks, metas map[string]uint64) {
 	t.Helper()
 	stream, err := b.events.js.Stream(t.Context(), checkpointStream(b.cfg.Site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	chunks, metas = map[string]uint64{}, map[string]uint64{}
 	for subject, n := range info.State.Subjects {
 		if strings.HasPrefix(subject, chunkSubject(b.cfg.Site, "")) {
@@ -89,13 +83,9 @@ func parts(t *testing.T, b *Bus) (stream jetstream.Stream, chunks, metas map[str
 func partOf(t *testing.T, b *Bus, name string) string {
 	t.Helper()
 	store, err := b.events.js.ObjectStore(t.Context(), CheckpointBucket(b.cfg.Site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := store.GetInfo(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return chunkSubject(b.cfg.Site, info.NUID)
 }
 
@@ -138,14 +128,10 @@ func TestCheckpoints(t *testing.T) {
 	if _, chunks, metas := parts(t, b); len(chunks) != 5 || len(metas) != 5 {
 		t.Errorf("%d objects with parts and %d are there, want 5: %v, %v", len(chunks), len(metas), chunks, metas)
 	}
-	if err := c.DeleteShort(t.Context(), "gate"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.DeleteShort(t.Context(), "gate"))
 	loaded(t, c, "gate", nil, []byte("fourth"), []byte("third"))
 	for _, camera := range []string{"gate", "attic", "cellar"} {
-		if err := c.Delete(t.Context(), camera); err != nil {
-			t.Errorf("%s: %v", camera, err)
-		}
+		assert.NoError(t, c.Delete(t.Context(), camera), "%s", camera)
 		loaded(t, c, camera, nil)
 	}
 	loaded(t, c, "porch", nil, other)
@@ -161,9 +147,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, b *Bus, subject string){
 		"no part is left": func(t *testing.T, b *Bus, subject string) {
 			stream, _, _ := parts(t, b)
-			if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject)))
 		},
 		"the last part is not there": func(t *testing.T, b *Bus, subject string) {
 			stream, _, _ := parts(t, b)
@@ -171,30 +155,23 @@ func TestDamagedCheckpoint(t *testing.T) {
 			if err == nil {
 				err = stream.DeleteMsg(t.Context(), last.Sequence)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		},
 		"a bit of the last part is another": func(t *testing.T, b *Bus, subject string) {
 			stream, _, _ := parts(t, b)
 			last, err := stream.GetLastMsgForSubject(t.Context(), subject)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			other := bytes.Clone(last.Data)
 			other[len(other)/2] ^= 1
 			err = stream.DeleteMsg(t.Context(), last.Sequence)
 			if err == nil {
 				_, err = b.events.js.Publish(t.Context(), subject, other)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		},
 		"there is a part more": func(t *testing.T, b *Bus, subject string) {
-			if _, err := b.events.js.Publish(t.Context(), subject, []byte("x")); err != nil {
-				t.Fatal(err)
-			}
+			_, err := b.events.js.Publish(t.Context(), subject, []byte("x"))
+			require.NoError(t, err)
 		},
 	} {
 		for parts, size := range map[string]int{"of one": 1000, "of several": 300_000} {
@@ -238,13 +215,11 @@ func tell(t *testing.T, b *Bus, subject string, content any) {
 	data, ok := content.([]byte)
 	if !ok {
 		var err error
-		if data, err = json.Marshal(content); err != nil {
-			t.Fatal(err)
-		}
+		data, err = json.Marshal(content)
+		require.NoError(t, err)
 	}
-	if _, err := b.events.js.Publish(t.Context(), subject, data); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.events.js.Publish(t.Context(), subject, data)
+	require.NoError(t, err)
 }
 
 // What another client writes where a checkpoint's information is costs that checkpoint and no other, and the next one
@@ -282,18 +257,14 @@ func TestJunkAsCheckpoint(t *testing.T) {
 			begun := time.Now()
 			c = b.Checkpoints()
 			store, err := c.open(t.Context(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if info, err := c.info(t.Context(), store, "gate.0"); !errors.Is(err, jetstream.ErrBadObjectMeta) {
 				t.Errorf("it is taken for %+v, %v", info, err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			short, all, err := c.Load(ctx, "gate")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			slices.SortFunc(all, bytes.Compare) // which of them is newer is not known
 			if !bytes.Equal(short, data) || len(all) != 2 || all[0] != nil || !bytes.Equal(all[1], data) {
 				t.Errorf("short of %d bytes, others %d and %d; want one that is nil", len(short), len(all[0]), len(all[1]))
@@ -307,9 +278,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 			loaded(t, c, "gate", data, other, other)
 			loaded(t, c, "porch", nil, other)
 			tell(t, b, metaSubject("home", "gate.0"), junk)
-			if err := c.Delete(t.Context(), "gate"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.Delete(t.Context(), "gate"))
 			loaded(t, c, "gate", nil)
 			loaded(t, c, "porch", nil, other)
 		})
@@ -329,9 +298,7 @@ func TestJunkInStore(t *testing.T) {
 		tell(t, b, subject, []byte("mqtt"))
 	}
 	for _, all := range []string{base + ".C.>", base + ".M.*", "$O.*.C.>"} { // none is to be taken for a wildcard
-		if err := b.conn.Publish(all, []byte("mqtt")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.conn.Publish(all, []byte("mqtt")))
 	}
 	tell(t, b, metaSubject("home", "of.another"), metaOf("of.another", "OTHER", 1, 1, []byte("x")))
 	tell(t, b, chunkSubject("home", "OTHER"), []byte("x"))
@@ -345,9 +312,7 @@ func TestJunkInStore(t *testing.T) {
 	eventually(t, "all of it is removed", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if err := c.Save(ctx, "gate", []byte("short"), true); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Save(ctx, "gate", []byte("short"), true))
 		_, chunks, metas := parts(t, b)
 		return !slices.ContainsFunc(junk, func(subject string) bool { return chunks[subject]+metas[subject] > 0 })
 	})
@@ -364,18 +329,16 @@ func TestJunkInStore(t *testing.T) {
 		t.Errorf("there are %v, %v; want the two of gate and another's", chunks, metas)
 	}
 	time.Sleep(c.unfinished)
-	if _, err := c.clear(ctx); err != nil {
-		t.Error(err)
-	}
+	_, err := c.clear(ctx)
+	assert.NoError(t, err)
 	loaded(t, c, "gate", []byte("short"), data)
 }
 
 // A store that junk fills after the start takes checkpoints again.
 func TestJunkFillsStore(t *testing.T) {
 	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
-	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 1 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 1 << 20})
+	require.NoError(t, err)
 	c := b.Checkpoints()
 	c.unfinished = 100 * time.Millisecond
 	data := sealedData(1, 100_000)
@@ -436,13 +399,9 @@ func TestSizeOfCheckpoint(t *testing.T) {
 		}
 		tell(t, b, metaSubject("home", "gate.0"), metaOf("gate.0", nuid, 1000, parts+1, all))
 		store, err := c.open(t.Context(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		info, err := c.info(t.Context(), store, "gate.0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if parts > 0 {
 			if data, err := c.readAll(t.Context(), store, info); err != nil || len(data) != 1001 {
 				t.Errorf("%d bytes were read of 1000 that are said, %v", len(data), err)
@@ -453,9 +412,7 @@ func TestSizeOfCheckpoint(t *testing.T) {
 		}
 	}
 	loaded(t, c, "gate", nil, nil, first)
-	if err := c.Save(t.Context(), "gate", make([]byte, MaxCheckpoint+1), false); err == nil || !strings.Contains(err.Error(), "at most 67108864") {
-		t.Errorf("more was kept than is read: %v", err)
-	}
+	assert.ErrorContains(t, c.Save(t.Context(), "gate", make([]byte, MaxCheckpoint+1), false), "at most 67108864", "more was kept than is read")
 }
 
 // What a write has left that never ended is removed, once it is old enough not to be one in progress, and by
@@ -466,9 +423,8 @@ func TestUnfinishedCheckpoint(t *testing.T) {
 	data := sealedData(1, 300_000)
 	save(t, c, "gate", data, false)
 	left := chunkSubject(b.cfg.Site, "LEFT")
-	if _, err := b.events.js.Publish(t.Context(), left, []byte("of a write that was cut off")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.events.js.Publish(t.Context(), left, []byte("of a write that was cut off"))
+	require.NoError(t, err)
 	isLeft := func() bool {
 		_, chunks, _ := parts(t, b)
 		return chunks[left] > 0
@@ -497,9 +453,7 @@ func TestCheckpointTurns(t *testing.T) {
 	c := b.Checkpoints()
 	save(t, c, "gate", []byte("a"), false)
 	turn := c.cameras["gate"].turn
-	if err := turn.Acquire(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, turn.Acquire(t.Context(), 1))
 	save(t, c, "yard", []byte("b"), false)
 	loaded(t, c, "yard", nil, []byte("b"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -507,9 +461,7 @@ func TestCheckpointTurns(t *testing.T) {
 	if _, _, err := c.Load(ctx, "gate"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Load: %v", err)
 	}
-	if err := c.Save(ctx, "gate", []byte("c"), false); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Save: %v", err)
-	}
+	assert.ErrorIs(t, c.Save(ctx, "gate", []byte("c"), false), context.DeadlineExceeded, "Save")
 	turn.Release(1)
 	loaded(t, c, "gate", nil, []byte("a"))
 }
@@ -517,9 +469,8 @@ func TestCheckpointTurns(t *testing.T) {
 // A store without room says so, and what is in it stays.
 func TestCheckpointLimit(t *testing.T) {
 	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
-	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 400_000}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 400_000})
+	require.NoError(t, err)
 	c := b.Checkpoints()
 	data, small := sealedData(1, 250_000), sealedData(2, 100)
 	save(t, c, "gate", data, false)
@@ -630,9 +581,7 @@ func TestPowerCut(t *testing.T) {
 			t.Logf("after %d copies, %d saved", i, saved)
 			return
 		}
-		if err := os.RemoveAll(at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(at))
 	}
 }
 
@@ -648,9 +597,7 @@ func TestDamagedStore(t *testing.T) {
 	c := b.Checkpoints()
 	save(t, c, "gate", sealedData(1, 300_000), false)
 	save(t, c, "gate", sealedData(2, 1000), false)
-	if err := b.KeepCamera(t.Context(), "gate", []byte("value")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.KeepCamera(t.Context(), "gate", []byte("value")))
 	publishEvents(t, b, 0, 3)
 	eventually(t, "events are stored", func() bool { return b.Stats().EventsStored == 3 })
 	cut := filepath.Join(dir, "cut") // what is there when it does not end by itself
@@ -659,19 +606,15 @@ func TestDamagedStore(t *testing.T) {
 	tried := 0
 	for _, from := range []string{good, cut} {
 		var files []string
-		if err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
 				files = append(files, path)
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			name := strings.TrimPrefix(file, from)
 			flipped := bytes.Clone(text)
 			if len(text) > 0 {
@@ -685,9 +628,7 @@ func TestDamagedStore(t *testing.T) {
 				} else {
 					err = os.WriteFile(path, now, 0o600)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				tried++
 				log := make(chan string, 100)
 				if !t.Run(filepath.Base(from)+name+" "+what, func(t *testing.T) { useStore(t, bad, log) }) {
@@ -695,9 +636,7 @@ func TestDamagedStore(t *testing.T) {
 						t.Log(<-log)
 					}
 				}
-				if err := os.RemoveAll(bad); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.RemoveAll(bad))
 			}
 		}
 	}
@@ -709,17 +648,13 @@ func TestDamagedStore(t *testing.T) {
 // useStore opens a store and keeps something of each kind in it.
 func useStore(t *testing.T, dir string, log chan string) {
 	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: dir}, Logger: logTo(log)})
-	if err != nil {
-		t.Fatalf("it does not start: %v", err)
-	}
+	require.NoError(t, err, "it does not start")
 	defer closeNow(t, b)
 	c := b.Checkpoints()
 	loads, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it waits half of that for a part that is damaged
 	short, all, err := c.Load(loads, "gate")
 	cancel()
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, data := range append(all, short) {
@@ -728,19 +663,14 @@ func useStore(t *testing.T, dir string, log chan string) {
 		}
 	}
 	data := []byte("new")
-	if err := c.Save(ctx, "gate", data, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Save(ctx, "gate", data, false))
 	if _, all, err := c.Load(ctx, "gate"); err != nil || len(all) == 0 || !bytes.Equal(all[0], data) {
 		t.Errorf("what was saved is not the newest of %d: %v", len(all), err)
 	}
-	if _, err := b.KeptCameras(ctx); err != nil {
-		t.Error(err)
-	}
+	_, err = b.KeptCameras(ctx)
+	assert.NoError(t, err)
 	for _, camera := range []string{"gate", "porch"} {
-		if err := b.KeepCamera(ctx, camera, data); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.KeepCamera(ctx, camera, data))
 	}
 	if all, err := b.KeptCameras(ctx); err != nil || !bytes.Equal(all["gate"], data) || !bytes.Equal(all["porch"], data) {
 		t.Errorf("kept cameras: %q, %v", all, err)
@@ -752,7 +682,7 @@ func useStore(t *testing.T, dir string, log chan string) {
 // copyLive copies a folder in which files come, grow and go meanwhile.
 func copyLive(t *testing.T, from, to string) {
 	t.Helper()
-	if err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
 		} else if err != nil {
@@ -773,9 +703,7 @@ func copyLive(t *testing.T, from, to string) {
 			return err
 		}
 		return os.WriteFile(target, data, 0o600)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // checkCut opens a copy and uses it.
@@ -842,9 +770,8 @@ func TestCheckpointRights(t *testing.T) {
 	save(t, c, "gate", other, false)
 	save(t, c, "gate", other, true)
 	save(t, c, "gate", data, true)
-	if _, err := b.events.js.Publish(t.Context(), chunkSubject(b.cfg.Site, "LEFT"), []byte("x")); err != nil {
-		t.Error(err)
-	}
+	_, err := b.events.js.Publish(t.Context(), chunkSubject(b.cfg.Site, "LEFT"), []byte("x"))
+	assert.NoError(t, err)
 	c = b.Checkpoints()
 	c.unfinished = 0
 	save(t, c, "gate", data, true)
@@ -852,16 +779,12 @@ func TestCheckpointRights(t *testing.T) {
 	if names, err := c.Cameras(t.Context()); err != nil || len(names) != 1 {
 		t.Errorf("%v, %v", names, err)
 	}
-	if err := c.Delete(t.Context(), "gate"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.Delete(t.Context(), "gate"))
 	if _, chunks, metas := parts(t, b); len(chunks)+len(metas) != 0 {
 		t.Errorf("there are %v, %v", chunks, metas)
 	}
 	closeNow(t, b)
 	for len(log) > 0 {
-		if line := <-log; strings.Contains(line, "ermissions") {
-			t.Error(line)
-		}
+		assert.NotContains(t, <-log, "ermissions")
 	}
 }

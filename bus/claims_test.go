@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -25,13 +27,9 @@ func TestSecondSegd(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	first := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", first.Connected)
-	if err := first.Serve(granting("gate", "yard")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Serve(granting("gate", "yard")))
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		cfg     Config
 		cameras []string
@@ -67,18 +65,12 @@ func TestSecondSegd(t *testing.T) {
 		t.Errorf("%d duplicates", n)
 	}
 	// Its own cameras are no others', and those it gives up are free.
-	if err := first.Serve(granting("gate")); err != nil {
-		t.Errorf("again: %v", err)
-	}
+	assert.NoError(t, first.Serve(granting("gate")), "again")
 	second := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", second.Connected)
-	if err := second.Serve(granting("yard")); err != nil {
-		t.Errorf("a camera that was given up: %v", err)
-	}
+	assert.NoError(t, second.Serve(granting("yard")), "a camera that was given up")
 	closeNow(t, first)
-	if err := second.Serve(granting("yard", "gate")); err != nil {
-		t.Errorf("those of one that has ended: %v", err)
-	}
+	assert.NoError(t, second.Serve(granting("yard", "gate")), "those of one that has ended")
 }
 
 // Of several that start at the same moment exactly one runs.
@@ -126,40 +118,28 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	lines := make(chan string, 1000)
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Logger: logTo(lines)})
 	eventually(t, "a connection", b.Connected)
-	if err := b.Serve(granting("gate")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(granting("gate")))
 	stop()
 	natsServer(t, server.Options{Port: port})
 	eventually(t, "connected again", func() bool { return b.Connected() && b.Stats().Reconnects > 0 })
 	time.Sleep(2 * claimTime) // for what must not come
-	if n := b.Stats().Duplicates; n != 0 {
-		t.Errorf("%d duplicates after reconnecting", n)
-	}
-	if err := b.Serve(granting("gate")); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, 0, b.Stats().Duplicates, "duplicates after reconnecting")
+	assert.NoError(t, b.Serve(granting("gate")))
 
 	// Cut off without a word, as by a power cut: the server takes it for connected.
 	between := freePort(t)
 	_, cut := forward(t, between, port)
 	dead, err := Open(t.Context(), Config{External: External{URL: urlOf(between)}, Site: "here", DrainTimeout: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = dead.Close() }() // it cannot say what it has
 	eventually(t, "a connection", dead.Connected)
 	closeNow(t, b)
-	if err := dead.Serve(granting("gate")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dead.Serve(granting("gate")))
 	cut()
 	start := time.Now()
 	again := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", again.Connected)
-	if err := again.Serve(granting("gate")); err != nil {
-		t.Errorf("after a kill: %v", err)
-	}
+	assert.NoError(t, again.Serve(granting("gate")), "after a kill")
 	t.Logf("taken over after %v", time.Since(start))
 }
 
@@ -196,9 +176,7 @@ func TestDuplicatesMeet(t *testing.T) {
 		if !strings.Contains(line, "gate") || !strings.Contains(line, "host") {
 			t.Errorf("%q names neither camera nor host", line)
 		}
-		if err := b.PublishMask(maskFrame("gate", 1)); err != nil {
-			t.Errorf("it does not go on: %v", err)
-		}
+		assert.NoError(t, b.PublishMask(maskFrame("gate", 1)), "it does not go on")
 	}
 	closeNow(t, both[1])
 	eventually(t, "the other is gone", func() bool { return both[0].Stats().Duplicates == 0 })
@@ -209,9 +187,7 @@ func TestDuplicatesMeet(t *testing.T) {
 func forward(t *testing.T, from, to int) (stop, cut func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var lossy atomic.Bool
@@ -257,9 +233,7 @@ func TestStrangeClaims(t *testing.T) {
 		t.Skip("takes 3 s: waits for what must not come")
 	}
 	b := open(t, Config{Site: "here"})
-	if err := b.Serve(granting("gate")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(granting("gate")))
 	nc := connect(t, b.URL())
 	for _, payload := range []string{"", "{", "[]", `{"instance": 1}`, `{"instance":"x","holds":["attic"]}`, `{"holds":["gate"]}`, strings.Repeat("[", 10000)} {
 		if reply, err := nc.Request("segd.v1.here.claim", []byte(payload), claimTime); err == nil {
@@ -267,24 +241,16 @@ func TestStrangeClaims(t *testing.T) {
 		}
 	}
 	for i := range 10 * maxDuplicates {
-		if err := nc.Publish("segd.v1.here.claim", fmt.Appendf(nil, `{"instance":"%d","host":"h\nx","holds":["gate"]}`, i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Publish("segd.v1.here.claim", fmt.Appendf(nil, `{"instance":"%d","host":"h\nx","holds":["gate"]}`, i)))
 	}
 	eventually(t, "they are seen", func() bool { return b.Stats().Duplicates > 0 })
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	if n := b.Stats().Duplicates; n > maxDuplicates {
 		t.Errorf("%d duplicates are remembered", n)
 	}
 	watch(t, b.URL(), "segd.v1.>", Handlers{Bad: func(subject string, err error) { t.Errorf("%s: %v", subject, err) }})
-	if err := nc.Publish("segd.v1.here.claim", []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishStatus(&segdv1.Status{Camera: "gate"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Publish("segd.v1.here.claim", []byte("{}")))
+	require.NoError(t, b.PublishStatus(&segdv1.Status{Camera: "gate"}))
 }
 
 // Once a camera is given up, nothing says any more that it is held: another segd may ask for it.
@@ -293,9 +259,7 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Duplicates: true})
 	eventually(t, "a connection", b.Connected)
-	if err := b.Serve(granting("gate", "yard")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(granting("gate", "yard")))
 	stop := make(chan struct{})
 	var saying sync.WaitGroup
 	saying.Go(func() {
@@ -313,25 +277,17 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 	nc := connect(t, urlOf(port))
 	for range 100 {
 		for _, names := range [][]string{{"gate", "yard"}, {"yard"}} {
-			if err := b.Cameras(names); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.Cameras(names))
 		}
 		sub, err := nc.SubscribeSync(claimSubject("here"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for range 3 { // claims, one after another
 			msg, err := sub.NextMsg(patience)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if strings.Contains(string(msg.Data), "gate") {
 				t.Errorf("without gate it says %s", msg.Data)
 			}
 		}
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sub.Unsubscribe())
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -34,22 +36,12 @@ func TestWatchSkipsBadMessages(t *testing.T) {
 		{Subject: "segd.v1.home.demo.event", Data: []byte("no handler, not looked at")},
 		{Subject: "segd.v1.home.demo.annotate", Data: []byte("{}")},
 	} {
-		if err := nc.PublishMsg(msg); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.PublishMsg(msg))
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishMask(maskFrame("demo", 9)); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, masks).Sequence; got != 9 {
-		t.Errorf("sequence %d, want 9", got)
-	}
-	if len(bads) != 3 {
-		t.Errorf("%d bad messages reported, want 3", len(bads))
-	}
+	require.NoError(t, nc.Flush())
+	require.NoError(t, b.PublishMask(maskFrame("demo", 9)))
+	assert.EqualValues(t, 9, receive(t, masks).Sequence, "sequence")
+	assert.Len(t, bads, 3, "bad messages reported")
 	for len(bads) > 0 {
 		if b := <-bads; !errors.Is(b.err, ErrMessage) || !strings.HasPrefix(b.subject, "segd.v1.home.demo.") {
 			t.Errorf("reported %s: %v", b.subject, b.err)
@@ -67,15 +59,11 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	})
 	m := maskFrame("demo", 9)
 	m.Objects = append(m.Objects, &segdv1.Object{Id: 256, State: segdv1.State_STATE_LOST})
-	if err := b.PublishMask(m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishMask(m))
 	if got := receive(t, masks); len(got.Objects) != 1 || got.Objects[0].Id != 1 {
 		t.Errorf("objects %v; want the one that has a mask", got.Objects)
 	}
-	if err := receive(t, bads); !errors.Is(err, ErrObjects) {
-		t.Errorf("reported %v; want ErrObjects", err)
-	}
+	assert.ErrorIs(t, receive(t, bads), ErrObjects, "reported")
 }
 
 func TestWatchErrors(t *testing.T) {
@@ -84,21 +72,15 @@ func TestWatchErrors(t *testing.T) {
 	if !errors.Is(err, nats.ErrNoServers) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("no server: %v, want %v and no password", err, nats.ErrNoServers)
 	}
-	if err := Watch(t.Context(), "ftp://x", "demo", Handlers{}); err == nil || !strings.Contains(err.Error(), `scheme "ftp"`) {
-		t.Errorf("ftp: %v", err)
-	}
-	if err := Watch(t.Context(), urlOf(port), "de mo", Handlers{}); !errors.Is(err, ErrName) {
-		t.Errorf("bad camera: %v, want ErrName", err)
-	}
+	assert.ErrorContains(t, Watch(t.Context(), "ftp://x", "demo", Handlers{}), `scheme "ftp"`, "ftp")
+	assert.ErrorIs(t, Watch(t.Context(), urlOf(port), "de mo", Handlers{}), ErrName, "bad camera")
 
 	natsServer(t, server.Options{Port: port, Users: []*server.User{{
 		Username: "u", Password: "p",
 		Permissions: &server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"segd.>"}}},
 	}}})
 	url := strings.Replace(urlOf(port), "://", "://u:p@", 1)
-	if err := Watch(t.Context(), url, "demo", Handlers{}); !errors.Is(err, nats.ErrPermissionViolation) {
-		t.Errorf("forbidden: %v, want %v", err, nats.ErrPermissionViolation)
-	}
+	assert.ErrorIs(t, Watch(t.Context(), url, "demo", Handlers{}), nats.ErrPermissionViolation, "forbidden")
 }
 
 // What a handler is too slow for is lost and said to be.
@@ -123,15 +105,11 @@ func TestWatchTooSlow(t *testing.T) {
 	})
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		for range 100 {
-			if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.PublishMask(maskFrame("demo", 1)))
 		}
 		select {
 		case err := <-bads:
-			if !errors.Is(err, nats.ErrSlowConsumer) {
-				t.Errorf("reported %v, want %v", err, nats.ErrSlowConsumer)
-			}
+			assert.ErrorIs(t, err, nats.ErrSlowConsumer, "reported")
 			return
 		default:
 		}
@@ -143,9 +121,7 @@ func TestWatchEndsWithContext(t *testing.T) {
 	b := open(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	err := Watch(ctx, b.URL(), "demo", Handlers{Ready: cancel})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Watch = %v, want %v", err, context.Canceled)
-	}
+	assert.ErrorIs(t, err, context.Canceled, "Watch")
 }
 
 func TestRedact(t *testing.T) {
@@ -155,9 +131,7 @@ func TestRedact(t *testing.T) {
 		"tls://u:p@ss@h:1, ws://x@y": "tls://xxxxx@h:1,ws://xxxxx@y",
 		"u:p@h":                      "nats://xxxxx@h",
 	} {
-		if got := Redact(in); got != want {
-			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
-		}
+		assert.Equal(t, want, Redact(in), "Redact(%q)", in)
 	}
 }
 
@@ -179,9 +153,7 @@ func TestTokenIsNotLogged(t *testing.T) {
 	for connected := false; !connected; {
 		line := receive(t, log)
 		connected = strings.Contains(line, "nats connected")
-		if strings.Contains(line, token) {
-			t.Errorf("log: %s", line)
-		}
+		assert.NotContains(t, line, token, "log")
 	}
 	for _, bad := range []string{"nats://" + token + "@127.0.0.1:1", "nats://127.0.0.1:1?token=" + token, "ftp://h/" + "?token=" + token, "nats://" + token + "@h:%zz"} {
 		if _, err := Dial(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {

@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -53,24 +55,16 @@ func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, size := range []int{64 << 10, 1} { // to the last byte
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, size))
 		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.Remove(path))
 	}
 }
 
@@ -91,9 +85,7 @@ func hear(t *testing.T, url, subject string) *listener {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	return l
 }
 
@@ -113,9 +105,7 @@ func publishEvents(t *testing.T, b *Bus, first, n int) {
 	t.Helper()
 	for i := range n {
 		e := &segdv1.Event{Camera: "gate", Sequence: uint64(first + i), Message: strings.Repeat("x", 1000)}
-		if err := b.PublishEvent(e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(e))
 	}
 }
 
@@ -123,21 +113,15 @@ func publishEvents(t *testing.T, b *Bus, first, n int) {
 func consume(t *testing.T, c jetstream.Consumer, first, n int) {
 	t.Helper()
 	batch, err := c.Fetch(n, jetstream.FetchMaxWait(patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	next := first
 	for msg := range batch.Messages() {
 		var e segdv1.Event
-		if err := Unmarshal(msg.Headers().Get("Content-Type"), msg.Data(), &e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Unmarshal(msg.Headers().Get("Content-Type"), msg.Data(), &e))
 		if e.Sequence != uint64(next) || msg.Subject() != "segd.v1.home.gate.event" {
 			t.Fatalf("event %d on %s, want %d", e.Sequence, msg.Subject(), next)
 		}
-		if err := msg.DoubleAck(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, msg.DoubleAck(t.Context()))
 		next++
 	}
 	if next != first+n || batch.Error() != nil {
@@ -163,24 +147,18 @@ func TestFullDisk(t *testing.T) {
 	publishEvents(t, b, 0, 10)
 	eventually(t, "the first are stored", func() bool { return b.Stats().EventsStored == 10 })
 	js, err := jetstream.New(connect(t, b.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	consumer, err := js.CreateConsumer(t.Context(), StreamName("home", KindEvent), jetstream.ConsumerConfig{
 		Durable: "billing", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "segd.v1.home.gate.event",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	consume(t, consumer, 0, 5)
 
 	free := fill(t, dir)
 	publishEvents(t, b, 10, 100)
 	eventually(t, "those of the full disk are live", func() bool { n, _ := live.count(); return n == 110 })
 	for i := range 200 { // the masks' stream fills up, too
-		if err := b.PublishMask(maskFrame("gate", uint64(i))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(maskFrame("gate", uint64(i))))
 	}
 	eventually(t, "Err tells that events wait", func() bool {
 		err := b.Err()
@@ -198,9 +176,7 @@ func TestFullDisk(t *testing.T) {
 	publishEvents(t, b, 150, 10)
 	eventually(t, "new ones are stored", func() bool { return b.Stats().EventsStored == 160 })
 	eventually(t, "Err is content", func() bool { return b.Err() == nil })
-	if err := b.PublishMask(maskFrame("gate", 1000)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishMask(maskFrame("gate", 1000)))
 	consume(t, consumer, 5, 155) // goes on where it was
 	eventually(t, "masks are kept again", func() bool {
 		m, err := js.Stream(t.Context(), StreamName("home", KindMask))
@@ -217,9 +193,7 @@ func TestFullDisk(t *testing.T) {
 
 	b = open(t, cfg) // what the disk has
 	stored := storedEvents(t, b.URL(), "home")
-	if len(stored) != 160 {
-		t.Errorf("%d events are stored, want 160", len(stored))
-	}
+	assert.Len(t, stored, 160, "events are stored")
 	for i, e := range stored {
 		if e.Sequence != uint64(i) {
 			t.Fatalf("event %d is in place %d", e.Sequence, i)
@@ -235,9 +209,7 @@ func TestCloseWithFullDisk(t *testing.T) {
 		return
 	}
 	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: filepath.Join(dir, "nats")}, DrainTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	fill(t, dir)
 	publishEvents(t, b, 0, 79)
@@ -263,9 +235,7 @@ func TestFullDiskAndQueue(t *testing.T) {
 		return
 	}
 	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: filepath.Join(dir, "nats")}, DrainTimeout: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	live := hear(t, b.URL(), "segd.v1.*.*.event")
 	fill(t, dir)
 	refused := 0
@@ -281,9 +251,7 @@ func TestFullDiskAndQueue(t *testing.T) {
 	if lost := b.Stats().Lost[KindEvent][BufferFull]; lost != uint64(refused) {
 		t.Errorf("%d events are counted as lost, want %d", lost, refused)
 	}
-	if err := b.Close(); err == nil {
-		t.Error("Close says nothing of what is not stored")
-	}
+	assert.Error(t, b.Close(), "Close says nothing of what is not stored")
 }
 
 // The disk of a server elsewhere is full until that server is started anew: the same,
@@ -315,9 +283,8 @@ func TestFullDiskElsewhere(t *testing.T) {
 	stop()
 	stop = natsServer(t, options)
 	eventually(t, "all are stored", func() bool { return b.Stats().EventsStored == 110 })
-	if _, twice := live.count(); twice != 0 {
-		t.Errorf("%d events came more than once", twice)
-	}
+	_, twice := live.count()
+	assert.Equal(t, 0, twice, "events came more than once")
 	for i, e := range storedEvents(t, b.URL(), "home") {
 		if e.Sequence != uint64(i) {
 			t.Fatalf("event %d is in place %d", e.Sequence, i)
@@ -336,16 +303,12 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	js, err := jetstream.New(connect(t, urlOf(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for site, subjects := range map[string][]string{"here": {"segd.v1.here.*.event"}, "there": {"segd.v1.there.>"}} {
 		before, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 			Name: StreamName(site, KindEvent), Subjects: subjects, MaxMsgs: 7, MaxAge: time.Hour, Description: "mine",
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := before.CachedInfo().Config
 		if site == "here" {
 			want = withStoreSubject(want, subjects[0])
@@ -354,12 +317,8 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 		publishEvents(t, b, 0, 1)
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 		after, err := js.Stream(t.Context(), want.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, after.CachedInfo().Config); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", site, diff)
-		}
+		require.NoError(t, err)
+		assert.Empty(t, cmp.Diff(want, after.CachedInfo().Config), "%s (-want +got)", site)
 		closeNow(t, b)
 	}
 }
@@ -378,14 +337,10 @@ func TestSyncAlways(t *testing.T) {
 			publishEvents(t, b, 0, 1)
 			eventually(t, "stored", func() bool { return b.Stats().EventsWaiting == 0 })
 			if when == "opened" {
-				if err := b.server.reopen(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.server.reopen())
 			}
 		}
-		if got := len(storedEvents(t, b.URL(), "home")); got != 2 {
-			t.Errorf("%d events are stored, want 2", got)
-		}
+		assert.Equal(t, 2, len(storedEvents(t, b.URL(), "home")), "events are stored")
 		closeNow(t, b)
 	}
 }
@@ -400,18 +355,14 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	nc := connect(t, urlOf(port))
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: StreamName("home", KindEvent), Subjects: []string{"segd.v1.home.*.event"}, NoAck: true,
 	}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}, DrainTimeout: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eventually(t, "connected", b.Connected)
 	live, again := make(chan time.Time, 8), make(chan time.Time, 8)
 	for subject, c := range map[string]chan time.Time{"segd.v1.home.gate.event": live, "segd.v1.home.gate.event.store": again} {
@@ -419,9 +370,7 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	publishEvents(t, b, 0, 1)
 	receive(t, live)
 	first := receive(t, again) // now it waits for the answer to that
@@ -433,9 +382,7 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 	if next := receive(t, again); last.Sub(first) > next.Sub(last) {
 		t.Errorf("the last event was live %v after the wait began and %v before the next try", last.Sub(first), next.Sub(last))
 	}
-	if err := b.Close(); err == nil {
-		t.Error("Close says nothing of what is not stored")
-	}
+	assert.Error(t, b.Close(), "Close says nothing of what is not stored")
 }
 
 // A server that ends leaves no stream behind that is just being made: its goroutines would go on, which TestMain finds.
@@ -445,18 +392,14 @@ func TestStopWhileStreamsAreMade(t *testing.T) {
 	}
 	for range 20 {
 		b, err := Open(t.Context(), Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for n := range 20 {
 			name := fmt.Sprintf("S%d", n)
 			if err := b.conn.PublishRequest("$JS.API.STREAM.CREATE."+name, nats.NewInbox(), fmt.Appendf(nil, `{"name": %q, "subjects": ["made.%s"]}`, name, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := b.conn.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.conn.Flush())
 		closeNow(t, b)
 	}
 }

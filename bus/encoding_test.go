@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -21,13 +23,9 @@ func TestUnmarshal(t *testing.T) {
 	want := maskFrame("demo", 7)
 	want.Site = "home"
 	binary, err := marshal(nil, want, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := marshal(nil, want, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// What a later segd may add: a field of a number and a name not known here.
 	newerBinary := append(append([]byte{}, binary...), 0xf8, 0x3f, 1)
 	newerText := strings.Replace(string(text), "{", `{"laterField": 1, `, 1)
@@ -60,9 +58,7 @@ func TestUnmarshal(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got.ProtoReflect().SetUnknown(nil)
 			if !proto.Equal(want, &got) {
 				t.Errorf("got %v, want %v", &got, want)
@@ -75,9 +71,7 @@ func TestUnmarshal(t *testing.T) {
 // missing.
 func TestJSONHasZeros(t *testing.T) {
 	text, err := marshal(nil, &segdv1.Status{Camera: "demo"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{`"up"`, `"fpsIn"`, `"framesIn"`, `"latencyP95Seconds"`, `"objects"`} {
 		if !strings.Contains(string(text), name) {
 			t.Errorf("%s misses %s", text, name)
@@ -93,9 +87,7 @@ func FuzzUnmarshal(f *testing.F) {
 	} {
 		for _, json := range []bool{false, true} {
 			data, err := marshal(nil, m, json)
-			if err != nil {
-				f.Fatal(err)
-			}
+			require.NoError(f, err)
 			f.Add(contentType(m, json), data)
 		}
 	}
@@ -120,13 +112,9 @@ func FuzzUnmarshal(f *testing.F) {
 				usable(t, m)
 			}
 			again, err := marshal(nil, m, false)
-			if err != nil {
-				t.Fatalf("decoded %q, and it cannot be encoded again: %v", data, err)
-			}
+			require.NoError(t, err, "decoded %q, and it cannot be encoded again", data)
 			back := m.ProtoReflect().New().Interface()
-			if err := Unmarshal("", again, back); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Unmarshal("", again, back))
 		}
 	})
 }
@@ -139,9 +127,7 @@ func usable(t *testing.T, m *segdv1.MaskFrame) {
 	}
 	for _, o := range m.Objects {
 		rle, err := mask.Parse(o.Counts, int(m.Width), int(m.Height))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n := len(rle.Decode(nil)); n > maxPixels {
 			t.Errorf("a mask of %d pixels", n)
 		}
@@ -227,9 +213,7 @@ func TestUnmarshalHostile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, err := proto.Marshal(tt.m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			err = Unmarshal("", data, tt.m.ProtoReflect().New().Interface())
 			if tt.err == "" && err != nil || tt.err != "" && (!errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("Unmarshal = %v, want %q", err, tt.err)
@@ -277,9 +261,7 @@ func TestUnmarshalLeavesObjectsOut(t *testing.T) {
 	} {
 		for _, json := range []bool{false, true} {
 			data, err := marshal(nil, tt.m, json)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got segdv1.MaskFrame
 			err = Unmarshal(contentType(tt.m, json), data, &got)
 			if !errors.Is(err, ErrObjects) || !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.err) {
@@ -297,9 +279,7 @@ func TestUnmarshalLeavesObjectsOut(t *testing.T) {
 	}
 	m := frame(func(m *segdv1.MaskFrame) { m.Camera, m.Objects[0].Counts = "../x", "" })
 	data, err := marshal(nil, m, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := Unmarshal("", data, new(segdv1.MaskFrame)); errors.Is(err, ErrObjects) || !errors.Is(err, ErrMessage) {
 		t.Errorf("a frame of no camera: %v; want an ErrMessage that is no ErrObjects", err)
 	}
@@ -344,9 +324,7 @@ func TestLimitsAreWhole(t *testing.T) {
 	for i := range segdv1.File_bus_segdv1_segd_proto.Messages().Len() {
 		messages = append(messages, segdv1.File_bus_segdv1_segd_proto.Messages().Get(i))
 	}
-	if err := limits.Check(messages...); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, limits.Check(messages...))
 }
 
 // The header is what package mime makes of the name, and does not take its allocations for every
@@ -354,9 +332,7 @@ func TestLimitsAreWhole(t *testing.T) {
 func TestContentType(t *testing.T) {
 	for _, m := range []proto.Message{&segdv1.MaskFrame{}, &segdv1.Status{}, &segdv1.Event{}} {
 		want := mime.FormatMediaType(TypeProtobuf, map[string]string{"message": messageName(m)})
-		if got := contentType(m, false); got != want {
-			t.Errorf("%T: %q, want %q", m, got, want)
-		}
+		assert.Equal(t, want, contentType(m, false), "%T", m)
 		if n := testing.AllocsPerRun(100, func() { contentType(m, false) }); n > 0 {
 			t.Errorf("%T: %v allocations", m, n)
 		}
@@ -367,9 +343,7 @@ func TestContentType(t *testing.T) {
 func TestDraft(t *testing.T) {
 	d := drafts.Get().(*draft)
 	d.address("a", TypeJSON, "1")
-	if n := testing.AllocsPerRun(100, func() { d.address("a", TypeJSON, "1") }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.EqualValues(t, 0, testing.AllocsPerRun(100, func() { d.address("a", TypeJSON, "1") }), "allocations")
 	if got := d.Header; got.Get(headerContentType) != TypeJSON || got.Get(nats.MsgIdHdr) != "1" || len(got) != 2 {
 		t.Errorf("%v", got)
 	}

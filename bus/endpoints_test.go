@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -93,9 +95,7 @@ func serveAll(t *testing.T, b *Bus) *notes {
 		calls.add(fmt.Sprintf("snapshot %s %v", camera, overlay))
 		return 41, []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
 	}
-	if err := b.Serve(all); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(all))
 	return calls
 }
 
@@ -106,12 +106,8 @@ func TestRequests(t *testing.T) {
 		demo := Target{URL: b.URL(), Site: "here", Camera: "demo"}
 		ctx := t.Context()
 
-		if err := demo.Clear(ctx, 3); err != nil {
-			t.Error(err)
-		}
-		if err := demo.Clear(ctx, 0); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, demo.Clear(ctx, 3))
+		assert.NoError(t, demo.Clear(ctx, 0))
 		if err := demo.Clear(ctx, 7); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "clear demo: wrapped: it is 404") {
 			t.Errorf("an unknown object: %v", err)
 		}
@@ -139,9 +135,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("an unknown camera: %v", err)
 		}
 		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "keep demo 256", "objects demo", "snapshot demo true", "state demo"}
-		if got := calls.take(); !slices.Equal(got, wantCalls) {
-			t.Errorf("asked %q, want %q", got, wantCalls)
-		}
+		assert.Equal(t, wantCalls, calls.take(), "asked")
 	}
 }
 
@@ -175,9 +169,7 @@ func TestPlainRequests(t *testing.T) {
 	} {
 		calls.take()
 		reply, err := nc.Request("segd.v1.here.demo."+tt.kind, []byte(tt.payload), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if code := reply.Header.Get(micro.ErrorCodeHeader); code != tt.code || !strings.Contains(string(reply.Data), tt.want) {
 			t.Errorf("%s %q: code %q, %q; want %q with %q", tt.kind, tt.payload, code, reply.Data, tt.code, tt.want)
 		}
@@ -185,37 +177,25 @@ func TestPlainRequests(t *testing.T) {
 		if tt.kind == "snapshot" && tt.code == "" {
 			sequence = "41"
 		}
-		if got := reply.Header.Get(api.HeaderSequence); got != sequence {
-			t.Errorf("%s %q: of frame %q, want %q", tt.kind, tt.payload, got, sequence)
-		}
-		if got := strings.Join(calls.take(), " "); got != tt.call {
-			t.Errorf("%s %q asked for %q, want %q", tt.kind, tt.payload, got, tt.call)
-		}
+		assert.Equal(t, sequence, reply.Header.Get(api.HeaderSequence), "%s %q: of frame", tt.kind, tt.payload)
+		assert.Equal(t, tt.call, strings.Join(calls.take(), " "), "%s %q asked for", tt.kind, tt.payload)
 	}
 	reply, err := nc.RequestMsg(&nats.Msg{Subject: "segd.v1.here.demo.objects", Header: nats.Header{"Accept": {"application/json"}}}, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := new(segdv1.ObjectList)
 	if err := protojson.Unmarshal(reply.Data, list); err != nil || list.Sequence != 41 || reply.Header.Get("Content-Type") != TypeJSON {
 		t.Errorf("as JSON: %q, %v", reply.Data, err)
 	}
 	info, err := nc.Request("$SRV.INFO.segd", nil, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var service micro.Info
-	if err := json.Unmarshal(info.Data, &service); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(info.Data, &service))
 	var subjects []string
 	for _, e := range service.Endpoints {
 		subjects = append(subjects, strings.TrimPrefix(e.Subject, "segd.v1.here.demo."))
 	}
 	slices.Sort(subjects)
-	if want := []string{"annotate", "clear", "objects", "rename", "snapshot", "state"}; !slices.Equal(subjects, want) {
-		t.Errorf("endpoints %v, want %v", subjects, want)
-	}
+	assert.Equal(t, []string{"annotate", "clear", "objects", "rename", "snapshot", "state"}, subjects, "endpoints")
 }
 
 // A picture that the server does not take is refused with the reason, and the next
@@ -230,7 +210,6 @@ func TestReplyTooLarge(t *testing.T) {
 	if _, err := demo.Snapshot(t.Context(), false); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "the reply has 2002 bytes") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := demo.State(t.Context()); err != nil {
-		t.Error(err)
-	}
+	_, err := demo.State(t.Context())
+	assert.NoError(t, err)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
@@ -28,33 +30,24 @@ func TestCommandPanics(t *testing.T) {
 		},
 		State: func(string) *segdv1.Status { return &segdv1.Status{Site: "here", Camera: "demo"} },
 	}.of("demo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nc := connect(t, b.URL())
 	for _, kind := range []string{"clear", "objects", "clear"} {
 		reply, err := nc.Request("segd.v1.here.demo."+kind, nil, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if code := reply.Header.Get(micro.ErrorCodeHeader); code != "500" || strings.Contains(string(reply.Data), "goroutine") {
 			t.Errorf("%s: code %q, %q; want 500 without the stack", kind, code, reply.Data)
 		}
 	}
-	if _, err := (Target{URL: b.URL(), Site: "here", Camera: "demo"}).State(t.Context()); err != nil {
-		t.Errorf("the next request: %v", err)
-	}
-	if n := panics.Load(); n != 3 {
-		t.Errorf("%d panics are counted, want 3", n)
-	}
+	_, err = (Target{URL: b.URL(), Site: "here", Camera: "demo"}).State(t.Context())
+	assert.NoError(t, err, "the next request")
+	assert.EqualValues(t, 3, panics.Load(), "panics are counted")
 	line := ""
 	for !strings.Contains(line, "a command panicked") {
 		line = receive(t, lines)
 	}
 	for _, want := range []string{"no such row", "segd.v1.here.demo.clear", "TestCommandPanics"} { // the last from the stack
-		if !strings.Contains(line, want) {
-			t.Errorf("%q misses %q", line, want)
-		}
+		assert.Contains(t, line, want)
 	}
 }
 
@@ -81,16 +74,12 @@ func TestRequestLimits(t *testing.T) {
 		},
 		Clear: func(context.Context, string, uint32) error { taken.Add(1); return nil },
 	}.of("demo", "yard"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nc := connect(t, urlOf(port))
 	ask := func(camera, kind string, payload []byte) (code, text string) {
 		t.Helper()
 		reply, err := nc.Request("segd.v1.here."+camera+"."+kind, payload, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return reply.Header.Get(micro.ErrorCodeHeader), string(reply.Data)
 	}
 	for _, tt := range []struct {
@@ -111,20 +100,14 @@ func TestRequestLimits(t *testing.T) {
 	// A flood from many connections, none of which waits for its answers.
 	const flood = 300
 	inbox, err := nc.SubscribeSync(nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range flood {
-		if err := nc.PublishRequest("segd.v1.here.demo.annotate", inbox.Subject, []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.PublishRequest("segd.v1.here.demo.annotate", inbox.Subject, []byte("{}")))
 	}
 	granted, late := 0, 0
 	for range flood {
 		reply, err := inbox.NextMsg(patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch code := reply.Header.Get(micro.ErrorCodeHeader); code {
 		case "":
 			granted++
@@ -144,13 +127,7 @@ func TestRequestLimits(t *testing.T) {
 	if code, text := ask("yard", "annotate", []byte("{}")); code != "" {
 		t.Errorf("another camera: %s %q", code, text)
 	}
-	if n := int(refused[0].Load()); n != late {
-		t.Errorf("%d are counted as too often, want %d", n, late)
-	}
-	if n := refused[1].Load(); n != 2 {
-		t.Errorf("%d are counted as too large, want 2", n)
-	}
-	if n := int(taken.Load()); n != granted+2 {
-		t.Errorf("%d commands were carried out, want %d", n, granted+2)
-	}
+	assert.Equal(t, late, int(refused[0].Load()), "are counted as too often")
+	assert.EqualValues(t, 2, refused[1].Load(), "are counted as too large")
+	assert.Equal(t, granted+2, int(taken.Load()), "commands were carried out")
 }

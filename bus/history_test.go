@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/api"
@@ -21,9 +23,7 @@ func pages(t *testing.T, b *Bus, q api.Kept) (sequences []uint64, requests int) 
 	t.Helper()
 	for {
 		events, next, err := b.Kept(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(events) > q.Limit {
 			t.Fatalf("%d events, want %d at most", len(events), q.Limit)
 		}
@@ -65,9 +65,7 @@ func TestKept(t *testing.T) {
 				e.ObjectClass = "dog"
 			}
 			all[i] = e
-			if err := b.PublishEvent(e); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.PublishEvent(e))
 		}
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == n })
 		for _, tt := range []struct {
@@ -105,16 +103,10 @@ func TestKept(t *testing.T) {
 			}
 		}
 		js, err := jetstream.New(connect(t, b.URL()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stream, err := js.Stream(t.Context(), StreamName("here", KindEvent))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left := stream.CachedInfo().State.Consumers; left != 0 {
-			t.Errorf("%d consumers are left", left)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, 0, stream.CachedInfo().State.Consumers, "consumers are left")
 		closeNow(t, b)
 	}
 }
@@ -129,9 +121,7 @@ func TestKeptFindsTimes(t *testing.T) {
 	publishEvents(t, b, 6, 5)
 	eventually(t, "stored", func() bool { return b.Stats().EventsStored == 10 })
 	stream, err := b.events.js.Stream(t.Context(), StreamName("here", KindEvent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for at, want := range map[time.Time]uint64{then: 6, then.Add(-time.Hour): 1, then.Add(time.Hour): 11} {
 		if n, err := sequenceAt(t.Context(), stream, at, 11); n != want || err != nil {
 			t.Errorf("%v: %d, %v; want %d", at.Sub(then), n, err, want)
@@ -159,9 +149,7 @@ func TestKeptRefuses(t *testing.T) {
 	if _, _, err := b.Kept(t.Context(), api.Kept{Limit: 1, Camera: "a.>"}); !errors.Is(err, ErrName) {
 		t.Errorf("a name that is none: %v", err)
 	}
-	if err := b.reading.Acquire(t.Context(), keptAtOnce); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.reading.Acquire(t.Context(), keptAtOnce))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, _, err := b.Kept(ctx, api.Kept{Limit: 1}); !errors.Is(err, api.ErrBusy) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -34,13 +36,9 @@ const patience = waitfor.Limit
 func open(t *testing.T, cfg Config) *Bus {
 	t.Helper()
 	b, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		assert.NoError(t, b.Close(), "Close")
 	})
 	return b
 }
@@ -48,9 +46,7 @@ func open(t *testing.T, cfg Config) *Bus {
 // closeNow closes b while its server is still there.
 func closeNow(t *testing.T, b *Bus) {
 	t.Helper()
-	if err := b.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	assert.NoError(t, b.Close(), "Close")
 }
 
 // natsServer starts a server as other people run it. port may be
@@ -62,9 +58,7 @@ func natsServer(t *testing.T, opts server.Options) (stop func()) {
 		opts.StoreDir = t.TempDir()
 	}
 	s, err := server.NewServer(&opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Start()
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("nats-server does not start")
@@ -82,9 +76,7 @@ func freePort(t *testing.T) int {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(freeport.Addr(t))
 	n, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -128,9 +120,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 func connect(t *testing.T, url string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }

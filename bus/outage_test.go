@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -53,9 +55,7 @@ func serverProcess(t *testing.T, port int, store string) (kill func()) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envServer+"="+strconv.Itoa(port), envStore+"="+store)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -106,9 +106,7 @@ func TestOutage(t *testing.T) {
 			}
 		}
 		if masks%4 == 0 {
-			if err := b.PublishEvent(&segdv1.Event{Camera: "demo", Sequence: uint64(events)}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo", Sequence: uint64(events)}))
 			events++
 		}
 	}
@@ -174,24 +172,16 @@ func TestOutage(t *testing.T) {
 func keptMasks(t *testing.T, port int) int {
 	t.Helper()
 	js, err := jetstream.New(connect(t, urlOf(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), StreamName("here", KindMask))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info := stream.CachedInfo()
 	seen := map[uint64]bool{}
 	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
 		msg, err := stream.GetMsg(t.Context(), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var m segdv1.MaskFrame
-		if err := Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m))
 		if seen[m.Sequence] {
 			t.Errorf("mask %d is there twice", m.Sequence)
 		}
@@ -204,19 +194,13 @@ func keptMasks(t *testing.T, port int) int {
 func TestIdempotent(t *testing.T) {
 	b := open(t, Config{Masks: Retention{MaxAge: time.Hour}})
 	js, err := jetstream.New(connect(t, b.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := &segdv1.Event{Camera: "demo"}
-	if err := errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 5)), b.PublishMask(maskFrame("demo", 5))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 5)), b.PublishMask(maskFrame("demo", 5))))
 	eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 	for kind, subject := range map[Kind]string{KindEvent: "segd.v1.home.demo.event", KindMask: "segd.v1.home.demo.mask"} {
 		stream, err := js.Stream(t.Context(), StreamName("home", kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var first *jetstream.RawStreamMsg
 		eventually(t, "stored", func() bool { first, err = stream.GetMsg(t.Context(), 1); return err == nil })
 		id := first.Header.Get(nats.MsgIdHdr)
@@ -239,20 +223,14 @@ func TestLeaseInMessageIDs(t *testing.T) {
 	if err == nil {
 		err = nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for lease, want := range []string{"", ".lease1.", ".lease2."} {
 		m := maskFrame("demo", 5)
 		m.Lease = uint64(lease)
-		if err := errors.Join(b.PublishMask(m), b.PublishEvent(&segdv1.Event{Camera: "demo", Lease: m.Lease})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(b.PublishMask(m), b.PublishEvent(&segdv1.Event{Camera: "demo", Lease: m.Lease})))
 		for range 2 {
 			msg, err := sub.NextMsg(patience)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if id := msg.Header.Get(nats.MsgIdHdr); id == "" || strings.Contains(id, "lease") != (lease > 0) || !strings.Contains(id, want) {
 				t.Errorf("%s has the id %q; want one with %q", msg.Subject, id, want)
 			}
@@ -273,9 +251,7 @@ func TestUnansweredMasks(t *testing.T) {
 	a.pending[old] = sent
 	a.mu.Unlock()
 	eventually(t, "the first one is counted", func() bool { return b.Stats().Lost[KindMask][Unconfirmed] > 0 })
-	if n := b.Stats().Lost[KindMask][Unconfirmed]; n != 1 {
-		t.Errorf("%d are counted; want 1", n)
-	}
+	assert.EqualValues(t, 1, b.Stats().Lost[KindMask][Unconfirmed], "are counted")
 }
 
 // The configured limits reach a stream that is there; those that are not
@@ -284,30 +260,23 @@ func TestRetention(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	js, err := jetstream.New(connect(t, urlOf(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	limits := func(cfg Config, kind Kind) jetstream.StreamConfig {
 		t.Helper()
 		cfg.URL = urlOf(port)
 		b := open(t, cfg)
-		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 		closeNow(t, b)
 		stream, err := js.Stream(t.Context(), StreamName("home", kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return stream.CachedInfo().Config
 	}
 	if got := limits(Config{}, KindEvent); got.MaxAge != eventMaxAge || got.MaxBytes != eventMaxBytes || got.Duplicates != eventDuplicates {
 		t.Errorf("defaults: %+v", got)
 	}
-	if _, err := js.Stream(t.Context(), StreamName("home", KindMask)); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		t.Errorf("masks are kept though nobody asked: %v", err)
-	}
+	_, err = js.Stream(t.Context(), StreamName("home", KindMask))
+	assert.ErrorIs(t, err, jetstream.ErrStreamNotFound, "masks are kept though nobody asked")
 	if got := limits(Config{Events: Retention{MaxAge: time.Minute}}, KindEvent); got.MaxAge != time.Minute || got.MaxBytes != eventMaxBytes || got.Duplicates != time.Minute {
 		t.Errorf("a minute: %+v", got)
 	}
@@ -322,9 +291,7 @@ func TestRetention(t *testing.T) {
 // Events wait in a bounded queue, and what it refuses is counted.
 func TestEventQueueIsBounded(t *testing.T) {
 	b, err := Open(t.Context(), Config{External: External{URL: urlOf(freePort(t))}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	large := strings.Repeat("x", 1<<20)
 	taken := 0
 	for ; ; taken++ {
@@ -343,7 +310,5 @@ func TestEventQueueIsBounded(t *testing.T) {
 		t.Errorf("%+v, want one lost event and %d that wait", s, taken)
 	}
 	err = b.Close()
-	if want := fmt.Sprintf("%d events are not stored", taken); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Close = %v, want %q", err, want)
-	}
+	assert.ErrorContains(t, err, fmt.Sprintf("%d events are not stored", taken), "Close")
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -25,9 +27,7 @@ func keepPictures(t *testing.T, b *Bus, first, n int) {
 func picture(t *testing.T, b *Bus, n int) *Picture {
 	t.Helper()
 	p, err := b.Picture(t.Context(), "gate", fmt.Sprintf("1-%d-1", n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p != nil && (p.Hides != "persons" || !bytes.Equal(p.JPEG, bytes.Repeat([]byte{byte(n)}, 10_000))) {
 		t.Fatalf("picture %d: %d bytes, hides %q", n, len(p.JPEG), p.Hides)
 	}
@@ -49,18 +49,12 @@ func TestPictures(t *testing.T) {
 		if p, err := b.Picture(t.Context(), "gate", name); p != nil || err != nil {
 			t.Errorf("%q: %v, %v", name, p, err)
 		}
-		if err := b.KeepPicture(Picture{Camera: "gate", Name: name}); err == nil {
-			t.Errorf("%q is a name", name)
-		}
+		assert.Error(t, b.KeepPicture(Picture{Camera: "gate", Name: name}), "%q is a name", name)
 	}
 	js, err := jetstream.New(connect(t, b.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), StreamName("here", KindPicture))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s := stream.CachedInfo(); s.State.Bytes > 1<<20 || s.State.Msgs < 90 || s.Config.MaxAge != time.Hour {
 		t.Errorf("%d bytes, %d pictures, %v; want a MiB at most, and an hour", s.State.Bytes, s.State.Msgs, s.Config.MaxAge)
 	}
@@ -92,9 +86,7 @@ func TestPicturesWait(t *testing.T) {
 	cfg := Config{External: External{URL: urlOf(port)}, Pictures: Retention{MaxAge: time.Hour}}
 	b := open(t, cfg)
 	keepPictures(t, b, 0, maxPictures+44)
-	if lost := b.Stats().PicturesLost; lost != 44 {
-		t.Errorf("%d are lost, want 44", lost)
-	}
+	assert.EqualValues(t, 44, b.Stats().PicturesLost, "are lost")
 	stop := natsServer(t, server.Options{Port: port, JetStream: true, JetStreamMaxStore: 1 << 30, JetStreamMaxMemory: 1 << 20})
 	eventually(t, "kept", func() bool { return b.Stats().PicturesKept == maxPictures })
 	if picture(t, b, 43) != nil || picture(t, b, 44) == nil {
@@ -126,9 +118,7 @@ func TestPicturesOnAFullDisk(t *testing.T) {
 	for i := range 10 {
 		keepPictures(t, b, 10+50*i, 50)
 		publishEvents(t, b, i, 1)
-		if err := b.PublishMask(&segdv1.MaskFrame{Camera: "gate", Sequence: uint64(i + 1), Width: 4, Height: 4}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(&segdv1.MaskFrame{Camera: "gate", Sequence: uint64(i + 1), Width: 4, Height: 4}))
 	}
 	eventually(t, "masks", func() bool { n, _ := masks.count(); return n == 10 })
 	eventually(t, "events", func() bool { n, _ := events.count(); return n == 10 })

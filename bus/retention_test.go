@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -31,19 +32,13 @@ func TestEventsFitFor7Days(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		b := open(t, Config{Site: "warehouse-north", Embedded: Embedded{StoreDir: t.TempDir()}, JSON: json})
 		for n := range stored {
-			if err := b.PublishEvent(fullEvent(n)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.PublishEvent(fullEvent(n)))
 		}
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == stored })
 		js, err := jetstream.New(connect(t, b.URL()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stream, err := js.Stream(t.Context(), StreamName("warehouse-north", KindEvent))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		info := stream.CachedInfo()
 		each := float64(info.State.Bytes) / float64(info.State.Msgs)
 		if need := each * cameras * most; need > float64(info.Config.MaxBytes) || info.Config.MaxMsgs > 0 || info.Config.MaxAge != eventMaxAge {
@@ -71,9 +66,7 @@ func TestEarlierRetention(t *testing.T) {
 			port := freePort(t)
 			natsServer(t, server.Options{Port: port, JetStream: true, JetStreamMaxStore: tt.maxStore, JetStreamMaxMemory: 1 << 20})
 			js, err := jetstream.New(connect(t, urlOf(port)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tt.bytes != 0 {
 				if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 					Name: StreamName("home", KindEvent), Subjects: []string{"segd.v1.home.*.event"}, MaxAge: eventMaxAge, MaxMsgs: tt.msgs, MaxBytes: tt.bytes,
@@ -85,9 +78,7 @@ func TestEarlierRetention(t *testing.T) {
 			publishEvents(t, b, 0, 1)
 			eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 			stream, err := js.Stream(t.Context(), StreamName("home", KindEvent))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := stream.CachedInfo().Config; got.MaxMsgs != tt.wantMsgs || got.MaxBytes != tt.wantBytes {
 				t.Errorf("%d messages and %d bytes; want %d and %d", got.MaxMsgs, got.MaxBytes, tt.wantMsgs, tt.wantBytes)
 			}

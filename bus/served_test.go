@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -35,9 +37,7 @@ func publishStatuses(t *testing.T, b *Bus, cameras []string) {
 		defer close(done)
 		for {
 			for _, c := range cameras {
-				if err := b.PublishStatus(&segdv1.Status{Camera: c}); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, b.PublishStatus(&segdv1.Status{Camera: c}))
 			}
 			select {
 			case <-ended:
@@ -61,9 +61,7 @@ func TestUnserved(t *testing.T) {
 	for site, cameras := range map[string][]string{"here": {"yard", "gate"}, "there": {"gate"}} {
 		b := open(t, Config{External: External{URL: url}, Site: site})
 		eventually(t, "a connection", b.Connected)
-		if err := b.Serve(granting(cameras...)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Serve(granting(cameras...)))
 		publishStatuses(t, b, cameras)
 	}
 	all := []Served{{"here", "gate"}, {"here", "yard"}, {"there", "gate"}}
@@ -98,9 +96,7 @@ func TestUnserved(t *testing.T) {
 				case <-time.After(hearTimeout + hearTimeout/4): // nothing is to happen
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(tc.want, got))
 		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -45,9 +47,7 @@ func TestAnnotate(t *testing.T) {
 			return &segdv1.Annotated{Site: "here", Camera: camera}, nil
 		},
 	}.of("yard", "demo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tests := []struct {
 		name, site, camera, payload string
 		handled                     bool
@@ -86,13 +86,9 @@ func TestAnnotate(t *testing.T) {
 	nc := connect(t, b.URL())
 	t.Run("somebody else hears the subject", func(t *testing.T) {
 		all, err := nc.SubscribeSync("segd.v1.>")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer all.Unsubscribe()
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Flush())
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err = Target{URL: b.URL(), Site: "here", Camera: "attic"}.Annotate(ctx, []byte("{}"))
@@ -109,9 +105,7 @@ func TestAnnotate(t *testing.T) {
 			Subject: "segd.v1.here.demo.annotate", Data: []byte(tt.payload),
 			Header: nats.Header{"Content-Type": {tt.contentType}},
 		}, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if code, text := reply.Header.Get(micro.ErrorCodeHeader), reply.Header.Get(micro.ErrorHeader); code != "415" || !strings.Contains(text, tt.want) {
 			t.Errorf("%s: %s %q, want 415 with %q", name, code, text, tt.want)
 		}
@@ -145,9 +139,7 @@ func TestAnnotated(t *testing.T) {
 			}
 			return a, nil
 		}}.of("demo"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		bare := proto.CloneOf(dog)
 		bare.Counts = ""
 		want := &segdv1.Annotated{Site: "here", Camera: "demo", Sequence: 7, MasksSequence: 9, Objects: []*segdv1.Object{bare}, Warnings: []*segdv1.Warning{
@@ -195,13 +187,9 @@ func TestAnnotateNobody(t *testing.T) {
 
 func TestServeErrors(t *testing.T) {
 	b := open(t, Config{})
-	if err := b.Serve(Commands{Cameras: []string{"demo"}}); err == nil {
-		t.Error("no handler, and no error")
-	}
+	assert.Error(t, b.Serve(Commands{Cameras: []string{"demo"}}), "no handler, and no error")
 	err := b.Serve(granting("a b"))
-	if !errors.Is(err, ErrName) {
-		t.Errorf("Serve = %v, want ErrName", err)
-	}
+	assert.ErrorIs(t, err, ErrName, "Serve")
 }
 
 func TestServeAgain(t *testing.T) {
@@ -211,9 +199,7 @@ func TestServeAgain(t *testing.T) {
 		err := b.Serve(verbs{Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
 			return nil, errors.New(answer)
 		}}.of(cameras...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	serve("first", "demo", "yard")
 	serve("second", "demo")
@@ -242,21 +228,16 @@ func TestCloseDuringAnnotate(t *testing.T) {
 			return nil, fmt.Errorf("not done: %w", ctx.Err()) // cancelled by Close, and not out of time
 		},
 	}.of("slow", "fast"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reply := make(chan error, 1)
 	go func() {
 		_, err := Target{URL: b.URL(), Site: "home", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
 		reply <- err
 	}()
 	receive(t, entered)
-	if _, err := (Target{URL: b.URL(), Site: "home", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
-		t.Error(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = (Target{URL: b.URL(), Site: "home", Camera: "fast"}).Annotate(t.Context(), []byte("{}"))
+	assert.NoError(t, err)
+	require.NoError(t, b.Close())
 	if err := receive(t, reply); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "not done: "+context.Canceled.Error()) {
 		t.Errorf("Annotate = %v, want the handler's error", err)
 	}
@@ -271,8 +252,6 @@ func TestHeaderText(t *testing.T) {
 		"x" + strings.Repeat("é", 600): "x" + strings.Repeat("é", 499) + "…",
 	}
 	for s, want := range tests {
-		if got := headerText(s); got != want {
-			t.Errorf("headerText(%.20q) = %q, want %q", s, got, want)
-		}
+		assert.Equal(t, want, headerText(s), "headerText(%.20q)", s)
 	}
 }

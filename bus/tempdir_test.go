@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const envHold = "SEGD_TEST_HOLD"
@@ -36,16 +39,10 @@ func holder(t *testing.T) (path string, end func(kill bool)) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), envHold+"=1"), os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
 		t.Fatal("the process says nothing:", cmd.Wait())
@@ -69,21 +66,16 @@ func TestLeftovers(t *testing.T) {
 	var others []string
 	for _, name := range []string{"segd-nats-1234", "another"} { // that of an older segd may be in use
 		others = append(others, filepath.Join(tmp, name))
-		if err := os.Mkdir(others[len(others)-1], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(others[len(others)-1], 0o700))
 	}
 	link := filepath.Join(tmp, "segd-nats.link")
-	if err := os.Symlink(others[0], link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(others[0], link))
 	others = append(others, link)
 
 	killed, end := holder(t)
 	end(true)
-	if _, err := os.Stat(killed); err != nil {
-		t.Fatalf("SIGKILL left nothing: %v", err)
-	}
+	_, err := os.Stat(killed)
+	require.NoError(t, err, "SIGKILL left nothing")
 	living, end := holder(t) // starts, and removes what the other left
 	log := make(chan string, 16)
 	b := open(t, Config{Logger: logTo(log)})
@@ -101,9 +93,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	end(true)
 	removeLeftovers(b.cfg.Logger)
-	if line := receive(t, log); line != "temporary folders that a killed segd left are removed count=1" {
-		t.Errorf("the log says %q", line)
-	}
+	assert.Equal(t, "temporary folders that a killed segd left are removed count=1", receive(t, log), "the log says")
 	if _, err := os.Stat(living); !os.IsNotExist(err) {
 		t.Errorf("%s: %v, want it gone", living, err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
@@ -36,9 +38,7 @@ func guarded(t *testing.T, cfg Config) (b *Bus, as func(Role) string, key nats.O
 	t.Helper()
 	public, seed := userKey(t)
 	key, err := nats.NkeyOptionFromSeed(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Site = "home"
 	cfg.Users = []User{
 		{Name: "subscriber", Password: watchers, Role: Subscriber},
@@ -66,9 +66,7 @@ func onBothServers(t *testing.T, cfg Config, test func(t *testing.T, b *Bus, as 
 		eventually(t, "the connection", b.Connected)
 		as := func(r Role) string { return url(string(r)) }
 		js, err := jetstream.New(login(t, as(Admin)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, kind := range []Kind{KindEvent, KindMask} {
 			eventually(t, "the stream", func() bool { _, err := js.Stream(t.Context(), StreamName("home", kind)); return err == nil })
 			for _, r := range []Role{Subscriber, Operator} {
@@ -85,9 +83,7 @@ func onBothServers(t *testing.T, cfg Config, test func(t *testing.T, b *Bus, as 
 func login(t *testing.T, url string, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -100,12 +96,8 @@ func TestRoles(t *testing.T) {
 func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 	var cleared atomic.Int32
 	err := b.Serve(verbs{Annotate: granted, Clear: func(context.Context, string, uint32) error { cleared.Add(1); return nil }}.of("demo"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(b.PublishMask(maskFrame("demo", 1)), b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(b.PublishMask(maskFrame("demo", 1)), b.PublishEvent(&segdv1.Event{Camera: "demo"})))
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	var everybody, askers, masters = []Role{Subscriber, Operator, Admin}, []Role{Operator, Admin}, []Role{Admin}
 	publishers := map[string][]Role{
@@ -135,13 +127,9 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 			}
 		})
 		for subject := range publishers {
-			if err := nc.Publish(subject, nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, nc.Publish(subject, nil))
 		}
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Flush())
 		known := func() int { mu.Lock(); defer mu.Unlock(); return len(denied) }
 		want := 0
 		for _, may := range publishers {
@@ -162,9 +150,7 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 	for _, role := range everybody {
 		nc := login(t, as(role))
 		sub, err := nc.SubscribeSync(">")
-		if err := errors.Join(err, nc.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, nc.Flush()))
 		hears[role] = sub
 	}
 	master := login(t, as(Admin))
@@ -174,20 +160,14 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 		"segd.v1.home.demo.event.store": masters, "$KV.segd_home_cameras.gate": masters, "$O.segd_home_checkpoints.C.1": masters, "$SRV.x": masters, "_R_.1": masters,
 	}
 	for subject := range subjects {
-		if err := master.Publish(subject, []byte(t.Name())); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, master.Publish(subject, []byte(t.Name())))
 	}
-	if err := errors.Join(master.Publish("segd.v1.home.last.status", nil), master.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(master.Publish("segd.v1.home.last.status", nil), master.Flush()))
 	for role, sub := range hears {
 		heard := map[string]bool{}
 		for {
 			msg, err := sub.NextMsg(patience)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if msg.Subject == "segd.v1.home.last.status" {
 				break
 			}
@@ -203,24 +183,16 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 	}
 	cleared.Store(0)
 	for _, sub := range hears { // who hears everything would have each request wait for an answer of theirs
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sub.Unsubscribe())
 	}
-	if err := master.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, master.Flush())
 
 	// The commands and libraries that people use.
 	watcher, operator := as(Subscriber), Target{URL: as(Operator), Site: "home", Camera: "demo"}
 	masks := make(chan *segdv1.MaskFrame, 1)
 	watch(t, watcher, "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
-	if err := b.PublishMask(maskFrame("demo", 2)); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, masks).Sequence; got != 2 {
-		t.Errorf("sequence %d, want 2", got)
-	}
+	require.NoError(t, b.PublishMask(maskFrame("demo", 2)))
+	assert.EqualValues(t, 2, receive(t, masks).Sequence, "sequence")
 	if err := operator.Clear(t.Context(), 0); err != nil || cleared.Load() != 1 {
 		t.Errorf("the operator's clear: %v, %d done", err, cleared.Load())
 	}
@@ -228,32 +200,22 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 	if err := operator.Clear(t.Context(), 0); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "home/demo") {
 		t.Errorf("an unknown camera: %v, want the ones there are", err)
 	}
-	if err := (Target{URL: watcher, Site: "home", Camera: "demo"}).Clear(t.Context(), 0); !errors.Is(err, nats.ErrPermissionViolation) {
-		t.Errorf("the subscriber's clear: %v, want %v", err, nats.ErrPermissionViolation)
-	}
+	assert.ErrorIs(t, (Target{URL: watcher, Site: "home", Camera: "demo"}).Clear(t.Context(), 0), nats.ErrPermissionViolation, "the subscriber's clear")
 	if n := cleared.Load(); n != 1 {
 		t.Errorf("cleared %d times, want once", n)
 	}
 	js, err := jetstream.New(login(t, watcher))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, kind := range []Kind{KindEvent, KindMask} {
 		consumer, err := js.Consumer(t.Context(), StreamName("home", kind), "subscriber")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		msg, err := consumer.Next()
 		if err != nil || kindOf(msg.Subject()) != kind {
 			t.Fatalf("%s from the stream: %v, %v", kind, msg, err)
 		}
-		if err := msg.DoubleAck(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, msg.DoubleAck(t.Context()))
 		stream, err := js.Stream(t.Context(), StreamName("home", kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if msg, err := stream.GetMsg(t.Context(), 1); err != nil || kindOf(msg.Subject) != kind {
 			t.Errorf("%s read from the stream: %v, %v", kind, msg, err)
 		}
@@ -263,9 +225,7 @@ func testRoles(t *testing.T, b *Bus, as func(Role) string) {
 // docs/security.md says of each role what it may.
 func TestRolesAreDocumented(t *testing.T) {
 	rows, err := docs.Table("../docs/security.md", "Over NATS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, role := range []Role{Subscriber, Operator} {
 		says := map[string][]string{}
 		for _, row := range rows {
@@ -279,9 +239,7 @@ func TestRolesAreDocumented(t *testing.T) {
 			asks = append(asks, g.subject)
 		}
 		for cell, want := range map[string][]string{"hears": streamImports, "asks": asks} {
-			if diff := cmp.Diff(sortedStrings(want), sortedStrings(says[cell])); diff != "" {
-				t.Errorf("what a %s %s (-code +docs):\n%s", role, cell, diff)
-			}
+			assert.Empty(t, cmp.Diff(sortedStrings(want), sortedStrings(says[cell])), "what a %s %s (-code +docs)", role, cell)
 		}
 	}
 }
@@ -297,20 +255,14 @@ func asUser(b *Bus, user string) string {
 func nextEvent(t *testing.T, b *Bus, user string) string {
 	t.Helper()
 	js, err := jetstream.New(login(t, asUser(b, user)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	consumer, err := js.Consumer(t.Context(), StreamName("home", KindEvent), user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	msg, err := consumer.Next()
 	if err == nil {
 		err = msg.DoubleAck(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return msg.Subject()
 }
 
@@ -321,34 +273,22 @@ func TestUsersConsumers(t *testing.T) {
 	}}}
 	b := open(t, cfg)
 	for _, camera := range []string{"a", "b"} {
-		if err := b.PublishEvent(&segdv1.Event{Camera: camera}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: camera}))
 	}
-	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
-		t.Errorf("first %s", got)
-	}
+	assert.Equal(t, "segd.v1.home.a.event", nextEvent(t, b, "billing"), "first")
 	closeNow(t, b)
 	cfg.Users = slices.Delete(cfg.Users, 1, 2)
 	b = open(t, cfg)
-	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.b.event" {
-		t.Errorf("after a restart %s, want what comes next", got)
-	}
+	assert.Equal(t, "segd.v1.home.b.event", nextEvent(t, b, "billing"), "after a restart")
 	js, err := jetstream.New(login(t, asUser(b, "admin")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), StreamName("home", KindEvent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for name := range stream.ConsumerNames(t.Context()).Name() {
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"billing"}, names); diff != "" {
-		t.Errorf("consumers (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"billing"}, names), "consumers (-want +got)")
 }
 
 // A consumer of the user's name that cannot become the user's, as an earlier version had users make, gives way to one that
@@ -356,26 +296,18 @@ func TestUsersConsumers(t *testing.T) {
 func TestUsersConsumerInPlaceOfAnother(t *testing.T) {
 	cfg := Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir()}}
 	b := open(t, cfg)
-	if err := b.PublishEvent(&segdv1.Event{Camera: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "a"}))
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	old, err := login(t, b.URL()).JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = old.AddConsumer(StreamName("home", KindEvent), &nats.ConsumerConfig{
 		Durable: "billing", AckPolicy: nats.AckExplicitPolicy, DeliverSubject: "segd.v1.home.a.clear",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closeNow(t, b)
 	cfg.Users = []User{{Name: "billing", Password: watchers, Role: Subscriber}}
 	b = open(t, cfg)
-	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
-		t.Errorf("first %s", got)
-	}
+	assert.Equal(t, "segd.v1.home.a.event", nextEvent(t, b, "billing"), "first")
 }
 
 // JetStream that was opened anew, as after a full disk, keeps events and has the users' consumers and the limit of them.
@@ -386,16 +318,10 @@ func TestReopenWithUsers(t *testing.T) {
 	b := open(t, Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir(), Users: []User{
 		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
 	}}})
-	if err := b.server.reopen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.server.reopen())
 	b.events.again()
-	if err := b.PublishEvent(&segdv1.Event{Camera: "a"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
-		t.Errorf("first %s", got)
-	}
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "a"}))
+	assert.Equal(t, "segd.v1.home.a.event", nextEvent(t, b, "billing"), "first")
 	consumersAreLimited(t, asUser(b, "admin"), StreamName("home", KindEvent))
 }
 
@@ -416,9 +342,7 @@ func TestConsumersAreLimited(t *testing.T) {
 		if err == nil {
 			_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "some", Subjects: []string{"some"}})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		consumersAreLimited(t, url("admin"), "some")
 	})
 }
@@ -426,9 +350,7 @@ func TestConsumersAreLimited(t *testing.T) {
 func consumersAreLimited(t *testing.T, url, stream string) {
 	t.Helper()
 	js, err := jetstream.New(login(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	for ; n < 2*maxConsumers && err == nil; n++ {
 		_, err = js.CreateConsumer(t.Context(), stream, jetstream.ConsumerConfig{Durable: fmt.Sprintf("c%d", n)})
@@ -475,9 +397,8 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	b, as, _ := guarded(t, Config{})
 	nc := login(t, as(Subscriber))
 	for i := range maxSubs + 1 {
-		if _, err := nc.SubscribeSync(fmt.Sprintf("x.%d", i)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := nc.SubscribeSync(fmt.Sprintf("x.%d", i))
+		require.NoError(t, err)
 	}
 	_ = nc.Flush() // the connection may be gone
 	eventually(t, "the server refuses it", func() bool {
@@ -512,9 +433,7 @@ func testAnswersElsewhere(t *testing.T, b *Bus, as func(Role) string, role, othe
 		Objects:  func(string) (uint64, []*segdv1.Object) { return 1, nil },
 	}.of("demo")
 	all.Reload = func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil }
-	if err := b.Serve(all); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(all))
 	kept := []byte("a camera")
 	if err := errors.Join(b.PublishEvent(&segdv1.Event{Camera: "demo"}), b.PublishMask(maskFrame("demo", 1)), b.KeepCamera(t.Context(), "gate", kept)); err != nil {
 		t.Fatal(err)
@@ -532,27 +451,18 @@ func testAnswersElsewhere(t *testing.T, b *Bus, as func(Role) string, role, othe
 			if own := role == Operator && (kindOf(subject) == KindClear || kindOf(subject) == KindReload); own || i > 0 && kindOf(subject) != KindMask {
 				continue // an operator may say that itself
 			}
-			if _, err := nc.ChanSubscribe(subject, heard); err != nil {
-				t.Fatal(err)
-			}
+			_, err := nc.ChanSubscribe(subject, heard)
+			require.NoError(t, err)
 		}
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Flush())
 	}
 	nc := login(t, as(role))
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	consumer, err := js.Consumer(t.Context(), StreamName("home", KindEvent), string(role))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	msg, err := consumer.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	asks := map[string]string{ // request to payload
 		"$JS.API.STREAM.INFO.segd_home_event":                              "",
 		"$JS.API.STREAM.MSG.GET.segd_home_mask":                            `{"seq":1}`,
@@ -568,17 +478,12 @@ func testAnswersElsewhere(t *testing.T, b *Bus, as func(Role) string, role, othe
 	}
 	for subject, payload := range asks {
 		for _, reply := range targets {
-			if err := nc.PublishRequest(subject, reply, []byte(payload)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, nc.PublishRequest(subject, reply, []byte(payload)))
 		}
 	}
-	if _, err := nc.Request("$JS.API.STREAM.INFO.segd_home_event", nil, patience); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(nc.LastError(), listeners[0].Flush(), listeners[1].Flush()); err != nil {
-		t.Error(err)
-	}
+	_, err = nc.Request("$JS.API.STREAM.INFO.segd_home_event", nil, patience)
+	require.NoError(t, err)
+	assert.NoError(t, errors.Join(nc.LastError(), listeners[0].Flush(), listeners[1].Flush()))
 	for len(heard) > 0 {
 		msg := <-heard
 		t.Errorf("somewhere else came %s: %.100q", msg.Subject, msg.Data)
@@ -602,39 +507,27 @@ func TestNoRequests(t *testing.T) {
 	}})
 	all := verbs{Annotate: granted, Clear: func(context.Context, string, uint32) error { changed.Add(1); return nil }}.of("demo")
 	all.Reload = func(context.Context) ([]byte, error) { changed.Add(1); return nil, nil }
-	if err := b.Serve(all); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Serve(all))
+	require.NoError(t, b.PublishEvent(&segdv1.Event{Camera: "demo"}))
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	nc := login(t, b.URL())
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := int32(0)
 	for _, subject := range []string{"segd.v1.home.demo.clear", "segd.v1.home.reload"} {
 		consumer, err := js.CreateConsumer(t.Context(), StreamName("home", KindEvent), jetstream.ConsumerConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		msg, err := consumer.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		// An answer to an acknowledgement; a stored message; no reply; one that would pass for a message of segd's.
-		if err := errors.Join(
+		require.NoError(t, errors.Join(
 			nc.PublishRequest(msg.Reply(), subject, []byte("+WPI")),
 			nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+StreamName("home", KindEvent)+"."+consumer.CachedInfo().Name, subject, []byte(`{"batch":1,"no_wait":true}`)),
 			nc.Publish(subject, nil),
 			nc.PublishRequest(subject, "segd.v1.home.demo.mask", nil),
 			nc.PublishRequest(subject, "segd.fleet.v1.home.x", nil),
 			nc.PublishRequest(subject, "$KV.segd_home_cameras.gate", nil),
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 		want += 6
 		eventually(t, "they are refused", func() bool { return refused.Load() >= want })
 	}
@@ -647,26 +540,21 @@ func TestLogins(t *testing.T) {
 	lines := make(chan string, 1000)
 	b, as, key := guarded(t, Config{Embedded: Embedded{Token: "the-token-0123456789"}, Logger: logTo(lines)})
 	for _, role := range []Role{Subscriber, Operator, Admin} {
-		if _, err := Dial(t.Context(), as(role)); err != nil {
-			t.Errorf("%s: %v", role, err)
-		}
+		_, err := Dial(t.Context(), as(role))
+		assert.NoError(t, err, "%s", role)
 	}
 	robot := login(t, b.URL(), key)
-	if _, err := robot.Request("$JS.API.STREAM.INFO.segd_home_event", nil, patience); err != nil {
-		t.Errorf("by a key: %v", err)
-	}
+	_, err := robot.Request("$JS.API.STREAM.INFO.segd_home_event", nil, patience)
+	assert.NoError(t, err, "by a key")
 	with := func(user string) string { return strings.Replace(b.URL(), "://", "://"+user+"@", 1) }
 	nc := login(t, with("the-token-0123456789"))
-	if err := errors.Join(nc.Publish("anything", nil), nc.Flush(), nc.LastError()); err != nil {
-		t.Errorf("the token's bearer may not do everything: %v", err)
-	}
+	assert.NoError(t, errors.Join(nc.Publish("anything", nil), nc.Flush(), nc.LastError()), "the token's bearer may not do everything")
 	for name, login := range map[string]string{
 		"nobody": b.URL(), "no password": with("subscriber:"), "another's": with("subscriber:" + robots),
 		"stranger": with("mallory:" + watchers), "the hash": with("admin:" + url.QueryEscape(masters)), "token": with("another-0123456789"), "password as token": with(watchers),
 	} {
-		if _, err := Dial(t.Context(), login); !errors.Is(err, nats.ErrAuthorization) {
-			t.Errorf("%s: %v, want %v", name, err, nats.ErrAuthorization)
-		}
+		_, err := Dial(t.Context(), login)
+		assert.ErrorIs(t, err, nats.ErrAuthorization, "%s", name)
 	}
 	if !b.Connected() {
 		t.Error("segd's own connection is gone")
@@ -675,9 +563,7 @@ func TestLogins(t *testing.T) {
 	close(lines)
 	for line := range lines {
 		for _, secret := range []string{watchers, robots, "masters-0", "$2a$", "the-token"} {
-			if strings.Contains(line, secret) {
-				t.Errorf("%q gives a password away", line)
-			}
+			assert.NotContains(t, line, secret, "gives a password away")
 		}
 	}
 }
@@ -694,9 +580,7 @@ func composeServerIn(t *testing.T, dir string) (opts *server.Options, url func(u
 		t.Setenv("NATS_"+name, `"1234567890"`) // of digits, quoted as compose.yaml has it
 	}
 	opts, err := server.ProcessConfigFile("../deploy/compose/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opts.Port = freePort(t)
 	opts.StoreDir = dir
 	natsServer(t, *opts)
@@ -710,9 +594,7 @@ func nothingDenied(t *testing.T, lines chan string) {
 	t.Helper()
 	close(lines)
 	for line := range lines {
-		if strings.Contains(strings.ToLower(line), "permission") {
-			t.Error(line)
-		}
+		assert.NotContains(t, strings.ToLower(line), "permission", line)
 	}
 }
 
@@ -723,15 +605,11 @@ func TestComposeUpgrade(t *testing.T) {
 	stop := natsServer(t, server.Options{Port: port, JetStream: true, StoreDir: dir})
 	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "home"})
 	eventually(t, "the connection", b.Connected)
-	if err := errors.Join(b.KeepCamera(t.Context(), "gate", []byte("a camera")), b.PublishEvent(&segdv1.Event{Camera: "gate"})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(b.KeepCamera(t.Context(), "gate", []byte("a camera")), b.PublishEvent(&segdv1.Event{Camera: "gate"})))
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	closeNow(t, b)
 	stop()
-	if err := os.Rename(filepath.Join(dir, "jetstream", "$G"), filepath.Join(dir, "jetstream", "SEGD")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(filepath.Join(dir, "jetstream", "$G"), filepath.Join(dir, "jetstream", "SEGD")))
 	_, url := composeServerIn(t, dir)
 	b = open(t, Config{External: External{URL: url("segd")}, Site: "home"})
 	eventually(t, "the connection", b.Connected)
@@ -739,9 +617,7 @@ func TestComposeUpgrade(t *testing.T) {
 		t.Errorf("kept: %q, %v", all, err)
 	}
 	js, err := jetstream.New(login(t, url("admin")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), StreamName("home", KindEvent))
 	if err != nil || stream.CachedInfo().State.Msgs != 1 {
 		t.Errorf("the events: %+v, %v", stream, err)
@@ -760,9 +636,7 @@ func TestComposeManyCameras(t *testing.T) {
 	const cameras = 1200
 	value := make([]byte, 20_000)
 	for i := range cameras {
-		if err := b.KeepCamera(keeping, fmt.Sprintf("c%d", i), value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.KeepCamera(keeping, fmt.Sprintf("c%d", i), value))
 	}
 	all, err := b.KeptCameras(keeping)
 	read := 0
@@ -785,9 +659,7 @@ func composePermissions(t *testing.T) *server.Permissions {
 		t.Setenv("NATS_"+name, `"1234567890"`)
 	}
 	opts, err := server.ProcessConfigFile("../deploy/compose/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i := slices.IndexFunc(opts.Users, func(u *server.User) bool { return u.Username == "segd" })
 	if i < 0 {
 		t.Fatal("no segd")
@@ -810,9 +682,7 @@ func TestComposeUsers(t *testing.T) {
 				want.Publish.Allow = append(want.Publish.Allow, g.subject)
 			}
 		}
-		if diff := cmp.Diff(sorted(want), sorted(opts.Users[i].Permissions)); diff != "" {
-			t.Errorf("%s may something else than within segd:\n%s", role, diff)
-		}
+		assert.Empty(t, cmp.Diff(sorted(want), sorted(opts.Users[i].Permissions)), "%s may something else than within segd", role)
 	}
 	lines := make(chan string, 1000)
 	b := open(t, Config{External: External{URL: url("segd")}, Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}, Pictures: Retention{MaxAge: time.Minute}})
@@ -820,35 +690,24 @@ func TestComposeUsers(t *testing.T) {
 	defer cancel()
 	eventually(t, "the connection", b.Connected)
 	for _, value := range []string{"1", "2"} {
-		if err := b.KeepCamera(keeping, "gate", []byte(value)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.KeepCamera(keeping, "gate", []byte(value)))
 	}
 	if all, err := b.KeptCameras(keeping); err != nil || string(all["gate"]) != "2" {
 		t.Errorf("kept: %q, %v", all, err)
 	}
-	if err := b.ForgetCamera(keeping, "gate"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.ForgetCamera(keeping, "gate"))
 	checkpoints := b.Checkpoints()
 	save(t, checkpoints, "gate", sealedData(1, 300_000), false)
 	loaded(t, checkpoints, "gate", nil, sealedData(1, 300_000))
-	if err := checkpoints.Delete(keeping, "gate"); err != nil {
-		t.Error(err)
-	}
-	if err := b.Serve(granting("demo")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, checkpoints.Delete(keeping, "gate"))
+	require.NoError(t, b.Serve(granting("demo")))
 	masks := make(chan *segdv1.MaskFrame, 1)
 	watch(t, url("subscriber"), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
-	if err := errors.Join(b.PublishEvent(&segdv1.Event{Camera: "demo"}), b.PublishMask(maskFrame("demo", 1))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(b.PublishEvent(&segdv1.Event{Camera: "demo"}), b.PublishMask(maskFrame("demo", 1))))
 	receive(t, masks)
 	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
-	if _, err := (Target{URL: url("operator"), Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil {
-		t.Error(err)
-	}
+	_, err := (Target{URL: url("operator"), Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}"))
+	assert.NoError(t, err)
 	if events, _, err := b.Kept(keeping, api.Kept{Camera: "demo", From: time.Now().Add(-time.Hour), Limit: 1}); err != nil || len(events) != 1 {
 		t.Errorf("kept: %v, %v", events, err)
 	}
@@ -907,26 +766,19 @@ func TestServerTLS(t *testing.T) {
 	trusted := Access{CA: filepath.Join(ca.dir, "ca.pem")}
 	masks := make(chan *segdv1.MaskFrame, 1)
 	watch(t, as(Subscriber), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }}, trusted)
-	if err := b.PublishMask(maskFrame("demo", 3)); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, masks).Sequence; got != 3 {
-		t.Errorf("sequence %d, want 3", got)
-	}
+	require.NoError(t, b.PublishMask(maskFrame("demo", 3)))
+	assert.EqualValues(t, 3, receive(t, masks).Sequence, "sequence")
 	plain := strings.Replace(as(Subscriber), "tls://", "nats://", 1)
-	if _, err := Dial(t.Context(), plain, trusted); err != nil {
-		t.Errorf("by nats://, with the CA: %v", err)
-	}
+	_, err := Dial(t.Context(), plain, trusted)
+	assert.NoError(t, err, "by nats://, with the CA")
 	for name, a := range map[string][]Access{"no CA": nil, "another CA": {{CA: filepath.Join(other.dir, "ca.pem")}}} {
 		for _, url := range []string{as(Subscriber), plain} {
-			if _, err := Dial(t.Context(), url, a...); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
-				t.Errorf("%s: %v, want it not to trust the certificate", name, err)
-			}
+			_, err := Dial(t.Context(), url, a...)
+			assert.ErrorContains(t, err, "certificate signed by unknown authority", "%s", name)
 		}
 	}
-	if _, err := Dial(t.Context(), strings.Replace(as(Subscriber), watchers, "wrong", 1), trusted); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("a wrong password: %v", err)
-	}
+	_, err = Dial(t.Context(), strings.Replace(as(Subscriber), watchers, "wrong", 1), trusted)
+	assert.ErrorIs(t, err, nats.ErrAuthorization, "a wrong password")
 
 	for name, tt := range map[string]struct {
 		cfg  Config

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -71,9 +72,7 @@ func without(a, b []string) []string {
 // is. What is new is promised from the commit on that brings it.
 func TestCompatible(t *testing.T) {
 	text, err := os.ReadFile(promises)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	old := strings.Split(strings.TrimSpace(string(text)), "\n")
 	now := promised(segdv1.File_bus_segdv1_segd_proto)
 	for _, line := range without(old, now) {
@@ -86,9 +85,7 @@ func TestCompatible(t *testing.T) {
 	if !*add {
 		t.Fatalf("segd.proto has more than %s; run go test ./bus/segdv1 -add if it is to stay for ever:\n  %s", promises, strings.Join(added, "\n  "))
 	}
-	if err := os.WriteFile(promises, []byte(strings.Join(append(old, added...), "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(promises, []byte(strings.Join(append(old, added...), "\n")+"\n"), 0o644))
 }
 
 // The judge is judged: what breaks subscribers takes a line away, what does not
@@ -167,9 +164,7 @@ func TestPromised(t *testing.T) {
 			f := protodesc.ToFileDescriptorProto(segdv1.File_bus_segdv1_segd_proto)
 			tt.change(f)
 			file, err := protodesc.NewFile(f, protoregistry.GlobalFiles)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if gone := without(before, promised(file)); (len(gone) > 0) != tt.breaks {
 				t.Errorf("gone: %q; want breaks = %v", gone, tt.breaks)
 			}

@@ -2,8 +2,10 @@ package segdv1_test
 
 import (
 	"os"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -11,13 +13,9 @@ import (
 // docs/bus.md names every field and every value of an enum.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/bus.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	named := func(what, name string) {
-		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("docs/bus.md does not name %s `%s`", what, name)
-		}
+		assert.Contains(t, string(text), "`"+name+"`", "docs/bus.md does not name %s `%s`", what, name)
 	}
 	file := segdv1.File_bus_segdv1_segd_proto
 	for i := range file.Messages().Len() {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -55,12 +57,8 @@ func TestMaskFrameBytes(t *testing.T) {
 		"0a06080118032002" + // 1 box 1,0 3×2
 		"1002" // 2 zoom 2
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(frame())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := hex.EncodeToString(b); got != want {
-		t.Errorf("bytes\n%s, want\n%s", got, want)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, want, hex.EncodeToString(b), "bytes")
 }
 
 var (
@@ -72,9 +70,7 @@ var (
 // of the one is in the other, with the same number, and has a comment.
 func TestGeneratedFromProto(t *testing.T) {
 	src, err := os.ReadFile("segd.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inProto := map[string]int{}
 	block, previous := "", ""
 	for _, line := range regexp.MustCompile(`\n`).Split(string(src), -1) {
@@ -83,9 +79,7 @@ func TestGeneratedFromProto(t *testing.T) {
 		}
 		if m := fieldLine.FindStringSubmatch(line); m != nil {
 			number, err := strconv.Atoi(m[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			inProto[block+"."+m[1]] = number
 			if number != 0 && !regexp.MustCompile(`^\s+//`).MatchString(previous) {
 				t.Errorf("segd.proto: %s.%s has no comment", block, m[1])
