@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
 )
@@ -18,15 +21,11 @@ func TestAhead(t *testing.T) {
 	cfg.GOP = clipFrames // one in 400 ms
 	s := serve(t, clip(t, cfg), demo.Config{})
 	a, err := OpenAhead(testConfig(s.URL(), "tcp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := a.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Wait(ctx))
 	var e events
 	a.Attach(e.observer())
 	if e.ups != 1 || e.reconnects != 0 || len(e.decoders) != 1 {
@@ -61,22 +60,15 @@ func TestAhead(t *testing.T) {
 
 // One that is not waited for any more ends, and one that cannot be reached says so to who does.
 func TestAheadEnds(t *testing.T) {
-	if _, err := OpenAhead(Config{URL: "nosuch:"}); !errors.Is(err, ErrConfig) {
-		t.Error(err)
-	}
+	_, err := OpenAhead(Config{URL: "nosuch:"})
+	assert.ErrorIs(t, err, ErrConfig)
 	a, err := OpenAhead(testConfig("rtsp://127.0.0.1:1/", "tcp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := a.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, a.Wait(ctx), context.DeadlineExceeded)
 	a.Close()
-	if err := a.Wait(t.Context()); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, a.Wait(t.Context()), context.Canceled)
 }
 
 // Who attaches hears why the decoder is not the one that was asked for.

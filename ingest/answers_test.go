@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -90,17 +91,13 @@ func FuzzAnswers(f *testing.F) {
 		a := &answerer{answers: bytes.Split(in, []byte(end))}
 		a.answers = slices.DeleteFunc(a.answers, func(b []byte) bool { return len(b) == 0 })
 		s, err := Open(testConfig("rtsp://admin:secret@127.0.0.1/x", "tcp"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		talk := &rtspTalk{src: s, client: s.rtspClient(gortsplib.ProtocolTCP, new(atomic.Bool)), first: make(chan struct{}), login: login{user: s.url.Network.User}}
 		client := talk.client
 		client.DialContext = a.dial
 		client.ReadTimeout = 20 * time.Millisecond // to an answer to another request
 		client.OnRequest, client.OnResponse = talk.request, talk.response
-		if err := client.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.Start())
 		_, err = talk.negotiate(true)
 		r := talk.recv
 		if err == nil {

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +16,8 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
@@ -59,22 +60,16 @@ func number(f *Frame) int {
 func packets(t testing.TB, cfg codec.EncoderConfig, n int) []codec.Packet {
 	t.Helper()
 	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer enc.Close()
 	var out []codec.Packet
 	for i := range n {
 		p, err := enc.BGR(numbered(cfg.Width, cfg.Height, i), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, p...)
 	}
 	p, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(out, p...)
 }
 
@@ -86,9 +81,7 @@ const clipFrames = 20
 func clip(t testing.TB, cfg codec.EncoderConfig) *demo.Clip {
 	t.Helper()
 	c, err := demo.NewClip(cfg, packets(t, cfg, clipFrames))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -99,12 +92,8 @@ func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
 		cfg.Addr = freeport.Addr(t) // free again when it is closed
 	}
 	s, err := demo.NewServer(c, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -182,9 +171,7 @@ func start(t testing.TB, cfg Config) *watch {
 	w := &watch{t: t, frames: make(chan seen, 1000)}
 	cfg.Observer = w.events.observer()
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -275,19 +262,13 @@ func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.M
 	if server.RTSPAddress == "" {
 		server.RTSPAddress = "127.0.0.1:0"
 	}
-	if err := c.server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.server.Start())
 	c.stream = &gortsplib.ServerStream{Server: c.server, Desc: &description.Session{Medias: medias}}
-	if err := c.stream.Initialize(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.stream.Initialize())
 	c.media = medias[len(medias)-1]
 	if f, ok := c.media.Formats[0].(*format.H264); ok {
 		enc, err := f.CreateEncoder()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c.pack = enc
 	}
 	t.Cleanup(func() {
@@ -422,9 +403,7 @@ func mjpegMedia() *description.Media {
 
 func mustWrap(t testing.TB, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got error %v, want one that wraps %q", err, want)
-	}
+	assert.ErrorIs(t, err, want)
 }
 
 func splitNALUs(au []byte) [][]byte {

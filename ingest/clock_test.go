@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A camera whose clock is known and not this machine's: capture times are by it,
@@ -49,21 +51,15 @@ func TestCaptureTime(t *testing.T) {
 					cam.report(began.Add(time.Duration(i)*step), ticks(i))
 				}
 				pkts, err := cam.pack.Encode(splitNALUs(p.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for _, pkt := range pkts {
 					pkt.Timestamp = ticks(i)
-					if err := cam.stream.WritePacketRTPWithNTP(cam.media, pkt, began.Add(time.Duration(i)*step)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, cam.stream.WritePacketRTPWithNTP(cam.media, pkt, began.Add(time.Duration(i)*step)))
 				}
 				time.Sleep(time.Duration(i*7%40) * time.Millisecond)
 			}
 			for i, f := range w.take(tc.frames) {
-				if f.number != i {
-					t.Fatalf("frame %d shows picture %d", i, f.number)
-				}
+				require.Equal(t, i, f.number, "frame %d shows picture", i)
 				switch f.Clock {
 				case ClockArrival:
 					if f.Captured != f.Received || tc.want != ClockArrival && i > tc.by {
@@ -120,9 +116,7 @@ func TestRTPTimeStandsStill(t *testing.T) {
 			_ = w.stop()
 			last := got[frames-1]
 			came, off := last.Received.Sub(got[0].Received), last.PTS-last.Received.Sub(got[0].Received)
-			if by := off.Abs() < time.Second; by != tc.arrival {
-				t.Errorf("after %v stream time is %v", came, last.PTS)
-			}
+			assert.Equal(t, tc.arrival, off.Abs() < time.Second, "after %v stream time is %v", came, last.PTS)
 			if n := strings.Count(buf.String(), "does not run as time passes"); n != tc.lines || n > 0 && !strings.Contains(buf.String(), "speed=0") {
 				t.Errorf("%d lines, want %d:\n%s", n, tc.lines, buf.String())
 			}

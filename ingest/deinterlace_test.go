@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -29,14 +30,10 @@ func TestDeinterlaced(t *testing.T) {
 				URL: "rtsp://192.0.2.1/", Deinterlace: tc.mode, Clock: clockSender,
 				Observer: Observer{Deinterlaced: func(now bool) { told = append(told, now) }},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			fm := &format.H264{PacketizationMode: 1}
 			enc, err := fm.CreateEncoder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := newTestReceiver(t, fm)
 			var numbers []int
 			var last *Frame
@@ -45,15 +42,11 @@ func TestDeinterlaced(t *testing.T) {
 				last = f
 				f.Release()
 			}, func() {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer f.close()
 			for _, p := range packets(t, codec.EncoderConfig{Width: 128, Height: 96, Interlaced: true}, pictures) {
 				pkts, err := enc.Encode(splitNALUs(p.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for _, pkt := range pkts {
 					pkt.Timestamp = uint32(p.PTS) * step
 					r.handle(pkt)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -16,29 +18,21 @@ import (
 func pictures(t *testing.T, id codec.ID, units []unit) map[int64][]byte {
 	t.Helper()
 	dec, err := codec.NewDecoder(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer dec.Close()
 	out := map[int64][]byte{}
 	emit := func(p *codec.Picture) {
 		pix := make([]byte, 3*p.Width*p.Height)
-		if err := p.BGR(pix); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.BGR(pix))
 		if p.Damaged {
 			t.Errorf("the picture at %d is damaged", p.PTS)
 		}
 		out[p.PTS] = pix
 	}
 	for _, u := range units {
-		if err := dec.Decode(u.data, u.ticks, emit); err != nil {
-			t.Errorf("unit at %d: %v", u.ticks, err)
-		}
+		assert.NoError(t, dec.Decode(u.data, u.ticks, emit), "unit at %d", u.ticks)
 	}
-	if err := dec.Flush(emit); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, dec.Flush(emit))
 	return out
 }
 
@@ -62,9 +56,7 @@ func TestDisposable(t *testing.T) {
 			const frames = 24
 			for _, p := range packets(t, codec.EncoderConfig{Codec: id, Width: 128, Height: 96, FPS: 25, GOP: 12, BFrames: 3}, frames) {
 				pkts, err := enc.Encode(splitNALUs(p.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for _, pkt := range pkts {
 					pkt.Timestamp = uint32(p.PTS) * 3600
 					r.handle(pkt)
@@ -127,17 +119,11 @@ func TestDisposableHeaders(t *testing.T) {
 		{"H.265, no slice", &format.H265{}, []byte{0x4e, 1, 0}, 0, false},
 	} {
 		tr, err := newTrack(nil, tc.format)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := tr.disposable([][]byte{tc.au}, &rtp.Packet{Payload: []byte{tc.packet}}); got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, tc.want, tr.disposable([][]byte{tc.au}, &rtp.Packet{Payload: []byte{tc.packet}}), "%s", tc.name)
 	}
 	tr, err := newTrack(nil, &format.H265{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	upper, lower := [][]byte{{0x00, 2, 0}}, [][]byte{{0x00, 1, 0}} // TSA_N and TRAIL_N of sub-layers 1 and 0
 	if !tr.disposable(upper, nil) || tr.disposable(lower, nil) {
 		t.Error("H.265: the upper sub-layer's pictures refer to those of the lower")
@@ -168,17 +154,13 @@ func TestLeavingOut(t *testing.T) {
 				Unit:    func(Unit) { told++ },
 				Behind:  func() bool { return tc.behind },
 				Missed: func(why Miss, n int) {
-					if why != MissDisposable {
-						t.Errorf("%d units: %v", n, why)
-					}
+					assert.Equal(t, MissDisposable, why, "%d units", n)
 					left += n
 				},
 			}}}
 			got := 0
 			f, err := newFeed(s, s.newConnection(r), func(f *Frame) { got++; f.Release() }, func() {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer f.close()
 			f.pace = pace{spent: 0.05, all: 1}
 			if tc.costly {
@@ -187,12 +169,9 @@ func TestLeavingOut(t *testing.T) {
 			for range tc.waiting {
 				r.queue(unit{data: []byte{1}})
 			}
-			if _, err := f.take(unit{data: numberedJPEG(t, 64, 48, 1), disposable: tc.disposable}); err != nil {
-				t.Fatal(err)
-			}
-			if told != 1 {
-				t.Errorf("%d units were told of, decoded or not", told)
-			}
+			_, err = f.take(unit{data: numberedJPEG(t, 64, 48, 1), disposable: tc.disposable})
+			require.NoError(t, err)
+			assert.Equal(t, 1, told, "units were told of, decoded or not")
 			want := 0
 			if tc.fewer {
 				want = 1
@@ -215,9 +194,7 @@ func TestPace(t *testing.T) {
 			now = now.Add(40 * time.Millisecond)
 			p.add(now, tc.spent)
 		}
-		if p.costly() != tc.want {
-			t.Errorf("%v of 40 ms: %v, want %v", tc.spent, p.costly(), tc.want)
-		}
+		assert.Equal(t, tc.want, p.costly(), "%v of 40 ms", tc.spent)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -151,18 +153,14 @@ func recovery(after uint32) []byte {
 func shown(t *testing.T, r *receiver) map[int]int {
 	t.Helper()
 	dec, err := codec.NewDecoder(r.track.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer dec.Close()
 	got := map[int]int{}
 	for len(r.units) > 0 {
 		u := <-r.units
 		if err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
 			f := &Frame{Width: p.Width, Height: p.Height, Pix: make([]byte, 3*p.Width*p.Height)}
-			if err := p.BGR(f.Pix); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(f.Pix))
 			n := number(f)
 			if u.damaged || p.Damaged {
 				n = -n
@@ -215,22 +213,16 @@ func TestEntryH264(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
 			enc, err := (&format.H264{PacketizationMode: 1}).CreateEncoder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i := uint32(5); i < 2*period+refresh+1; i++ { // joined late
 				pkts, err := enc.Encode(tc.stream(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for _, p := range pkts {
 					p.Timestamp = i * 3600
 					r.handle(p)
 				}
 			}
-			if n := r.missed[MissNoKey].Load(); n != period-5 {
-				t.Errorf("%d units came before the first that was taken, want %d", n, period-5)
-			}
+			assert.EqualValues(t, period-5, r.missed[MissNoKey].Load(), "units came before the first that was taken")
 			got := shown(t, r)
 			for i := range 2*period + refresh - tc.from {
 				at := tc.from - period + i // the clock begins with the first unit that is taken
@@ -259,9 +251,7 @@ func flags(t *testing.T, r *receiver, encode func([][]byte) ([]*rtp.Packet, erro
 	var got strings.Builder
 	for i := from; i < to; i++ {
 		pkts, err := encode(nalus(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range pkts {
 			p.Timestamp = uint32(i) * 3600
 			r.handle(p)
@@ -295,9 +285,7 @@ func TestEntryParameterSets(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h264 := &format.H264{PacketizationMode: 1}
 			enc, err := h264.CreateEncoder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := flags(t, newTestReceiver(t, h264), enc.Encode, 2, 20, func(i int) [][]byte {
 				p := pcmSlice(typeP, uint32(i), 0, 0, 0)
 				if tc.sets(i) {
@@ -311,9 +299,7 @@ func TestEntryParameterSets(t *testing.T) {
 			coded := packets(t, codec.EncoderConfig{Codec: codec.H265, Width: 128, Height: 96, GOP: 100}, 20)
 			sets := slices.DeleteFunc(splitNALUs(coded[0].Data), func(n []byte) bool { return h265.NALUType(n[0]>>1) < h265.NALUType_VPS_NUT })
 			h265enc, err := (&format.H265{}).CreateEncoder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := flags(t, newTestReceiver(t, &format.H265{}), h265enc.Encode, 2, 20, func(i int) [][]byte {
 				if tc.sets(i) {
 					return slices.Concat(sets, splitNALUs(coded[i].Data))
@@ -328,9 +314,7 @@ func TestEntryParameterSets(t *testing.T) {
 	// The pictures are the camera's: the pieces of a period show its number.
 	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
 	enc, err := (&format.H264{PacketizationMode: 1}).CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := uint32(2); i < 4*period; i++ {
 		k := int(i % period)
 		au := [][]byte{pcmSlice(typeP, i, 0, 0, 0)}
@@ -341,9 +325,7 @@ func TestEntryParameterSets(t *testing.T) {
 			au = append([][]byte{pcmSPS, pcmPPS}, au...)
 		}
 		pkts, err := enc.Encode(au)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range pkts {
 			p.Timestamp = i * 3600
 			r.handle(p)
@@ -359,9 +341,7 @@ func TestEntryParameterSets(t *testing.T) {
 func TestRefreshUnsaidMends(t *testing.T) {
 	h264 := &format.H264{PacketizationMode: 1}
 	enc, err := h264.CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := newTestReceiver(t, h264)
 	got := flags(t, r, enc.Encode, 0, 24, func(i int) [][]byte {
 		p := pcmSlice(typeP, uint32(i), 0, 0, 0)
@@ -375,9 +355,7 @@ func TestRefreshUnsaidMends(t *testing.T) {
 		}
 		return [][]byte{p}
 	})
-	if want := "........dddddddddd......"; got != want {
-		t.Errorf("damaged %s, want %s", got, want)
-	}
+	assert.Equal(t, "........dddddddddd......", got, "damaged")
 }
 
 // Where the decoder could not use the first I picture, for want of parameter sets, the next is
@@ -385,9 +363,7 @@ func TestRefreshUnsaidMends(t *testing.T) {
 func TestEntryAgain(t *testing.T) {
 	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
 	enc, err := (&format.H264{PacketizationMode: 1}).CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range uint32(6) {
 		au := [][]byte{pcmSlice(typeP, i, i, 0, pcmBlocks)}
 		switch i {
@@ -397,9 +373,7 @@ func TestEntryAgain(t *testing.T) {
 			au = [][]byte{pcmSPS, pcmPPS, pcmSlice(typeI, i, i, 0, pcmBlocks)}
 		}
 		pkts, err := enc.Encode(au)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range pkts {
 			p.Timestamp = i * 3600
 			r.handle(p)
@@ -498,9 +472,7 @@ func TestEntryH265(t *testing.T) {
 	const point, after, frames = 4, 3, 12
 	r := newTestReceiver(t, &format.H265{})
 	enc, err := (&format.H265{}).CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	prefixSEI := []byte{byte(h265.NALUType_PREFIX_SEI_NUT) << 1, 1}
 	count := new(bitWriter).ue(2*after-1).u(2, 0b10).u(1, 1).align().out // se(v): 2n−1 is n
 	var first [][]byte
@@ -514,9 +486,7 @@ func TestEntryH265(t *testing.T) {
 			nalus = slices.Concat(first, [][]byte{sei(prefixSEI, message(5, make([]byte, 300)...), message(seiRecoveryPoint, count...))}, nalus)
 		}
 		pkts, err := enc.Encode(nalus)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, pkt := range pkts {
 			pkt.Timestamp = uint32(i) * 3600
 			r.handle(pkt)
@@ -551,9 +521,7 @@ func TestEntryH265Slices(t *testing.T) {
 		if typ := h265.NALUType(n[0] >> 1); typ >= h265.NALUType_VPS_NUT && typ <= h265.NALUType_PPS_NUT {
 			params = append(params, n)
 			if typ == h265.NALUType_SPS_NUT {
-				if err := sps.Unmarshal(n); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, sps.Unmarshal(n))
 			}
 		}
 	}
@@ -573,16 +541,12 @@ func TestEntryH265Slices(t *testing.T) {
 		{"I and P", [][]byte{slice(true, 0, 2), slice(false, 5, 1)}, false},
 	} {
 		tr, err := newTrack(nil, &format.H265{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := tr.entry(tc.au).ok; got {
 			t.Errorf("%s: an entry without parameter sets", tc.name)
 		}
 		tr.entry(params)
-		if got := tr.entry(tc.au).ok; got != tc.want {
-			t.Errorf("%s: an entry: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, tr.entry(tc.au).ok, "%s: an entry", tc.name)
 	}
 }
 
@@ -625,9 +589,7 @@ func FuzzEntry(f *testing.F) {
 			fm = &format.H265{}
 		}
 		tr, err := newTrack(nil, fm)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var au [][]byte
 		for n := range bytes.SplitSeq(in, []byte{0, 0, 0, 1}) {
 			au = append(au, n)

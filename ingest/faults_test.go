@@ -14,6 +14,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
@@ -45,9 +47,7 @@ func TestAutoWithoutUDP(t *testing.T) {
 	}
 	err := probe(context.Background(), testConfig(cam.url(), "udp"))
 	mustWrap(t, err, ErrTransport)
-	if !strings.Contains(err.Error(), "auto, tcp or multicast") {
-		t.Errorf("error %q does not say what can be tried", err)
-	}
+	assert.Contains(t, err.Error(), "auto, tcp or multicast", "error %q does not say what can be tried", err)
 }
 
 // A lost packet costs its access unit, is counted, and the next key frame is
@@ -57,9 +57,7 @@ func TestPacketLoss(t *testing.T) {
 	// Noise does not compress, so an access unit is several packets.
 	cfg := codec.EncoderConfig{Width: 320, Height: 240, FPS: 50, GOP: 5, CRF: 5}
 	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer enc.Close()
 	cam := serveRaw(t, h264Media())
 	w := start(t, testConfig(cam.url(), "tcp"))
@@ -81,9 +79,7 @@ func TestPacketLoss(t *testing.T) {
 		}
 		cam.send(ps[0].Data)
 	}
-	if cam.dropNext != 0 {
-		t.Fatal("no packet was dropped")
-	}
+	require.Equal(t, 0, cam.dropNext, "no packet was dropped")
 	whole := map[int]bool{}
 	for !whole[frames-1] {
 		if f := w.next(); !f.Damaged {
@@ -118,9 +114,7 @@ func TestTooLargeCamera(t *testing.T) {
 	err := <-done
 	mustWrap(t, err, codec.ErrTooLarge)
 	mustWrap(t, err, ErrStalled)
-	if !strings.Contains(err.Error(), "20000x12000") {
-		t.Errorf("error %q does not name the size", err)
-	}
+	assert.Contains(t, err.Error(), "20000x12000", "error %q does not name the size", err)
 }
 
 // What is logged about a camera that is down: one line for the many attempts,
@@ -141,13 +135,9 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 	for _, want := range []string{"camera=test", "camera is down", "connection refused", "rtsp://xxxxx@"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("log does not say %q:\n%s", want, text)
-		}
+		assert.Contains(t, text, want, "log does not say %q", want)
 	}
-	if strings.Contains(text, "s3cret") {
-		t.Errorf("log shows the password:\n%s", text)
-	}
+	assert.NotContains(t, text, "s3cret", "log shows the password")
 }
 
 type lockedBuffer struct {
@@ -193,9 +183,7 @@ func TestPicturesVanish(t *testing.T) {
 			case <-time.After(10 * time.Millisecond):
 			}
 			sound := &rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 97, SequenceNumber: n, SSRC: 5}, Payload: []byte{0xf8, 0xff, 0xfe}}
-			if err := cam.stream.WritePacketRTP(audio, sound); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, cam.stream.WritePacketRTP(audio, sound))
 			cam.sendNALUs([][]byte{{0x41, 0xff, 0xff, 0x00, 0x13}})
 		}
 	})
@@ -265,9 +253,7 @@ func TestWrongPasswordThenRight(t *testing.T) {
 // dead one is not dialled all the time.
 func TestRedialIsPrompt(t *testing.T) {
 	s, err := Open(Config{URL: "rtsp://192.0.2.1/x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const prompt, busy = time.Second, 500 * time.Millisecond
 	b := pause.Growing(s.cfg.minBackoff, s.cfg.maxBackoff)
 	var longest, sum time.Duration
@@ -289,9 +275,7 @@ func TestRedialIsPrompt(t *testing.T) {
 func TestSilentDials(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	var mu sync.Mutex
 	open, most, dials := 0, 0, 0

@@ -2,8 +2,9 @@ package ingest
 
 import (
 	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func panics(f func()) (msg string) {
@@ -32,13 +33,9 @@ func TestReferences(t *testing.T) {
 	if &g.Pix[0] != pix || len(g.Pix) != 24 {
 		t.Error("the memory was not used again")
 	}
-	if msg := panics(f.Release); !strings.Contains(msg, "Release of a frame that was released") {
-		t.Errorf("second Release: %q", msg)
-	}
+	assert.Contains(t, panics(f.Release), "Release of a frame that was released", "second Release")
 	g.Release()
-	if msg := panics(g.Retain); !strings.Contains(msg, "Retain of a frame that was released") {
-		t.Errorf("Retain after Release: %q", msg)
-	}
+	assert.Contains(t, panics(g.Retain), "Retain of a frame that was released", "Retain after Release")
 }
 
 func TestFrameAllocations(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -60,9 +62,7 @@ func TestEndlessAccessUnit(t *testing.T) {
 			if most > 40 { // unbounded it would be 140
 				t.Errorf("%d packets took %d MiB", n, most)
 			}
-			if r.trouble() == nil {
-				t.Error("nobody is told why no picture comes")
-			}
+			assert.Error(t, r.trouble(), "nobody is told why no picture comes")
 			if len(r.units) > 0 {
 				t.Errorf("%d units came of it", len(r.units))
 			}
@@ -76,17 +76,13 @@ func TestQueueBytes(t *testing.T) {
 	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
 	big := unit{data: make([]byte, 6<<20)}
 	for i := range 2 * queueUnits {
-		if ok := r.queue(big); ok != (i < queueBytes/(6<<20)) {
-			t.Fatalf("unit %d: queued %v", i, ok)
-		}
+		require.Equal(t, (i < queueBytes/(6<<20)), r.queue(big), "unit %d: queued", i)
 	}
 	for len(r.units) > 0 {
 		r.took(<-r.units)
 	}
 	for i := range 2 * queueUnits {
-		if ok := r.queue(unit{data: make([]byte, 10)}); ok != (i < queueUnits) {
-			t.Fatalf("small unit %d: queued %v", i, ok)
-		}
+		require.Equal(t, i < queueUnits, r.queue(unit{data: make([]byte, 10)}), "small unit %d: queued", i)
 	}
 	if n := r.bytes.Load(); n != 10*queueUnits {
 		t.Errorf("%d bytes are said to wait, %d do", n, 10*queueUnits)
@@ -165,7 +161,5 @@ func TestStallWaitsForKeyFrame(t *testing.T) {
 	}
 	err := <-done
 	mustWrap(t, err, ErrStalled)
-	if !strings.Contains(err.Error(), "waits for a key frame: 5 access units came") {
-		t.Errorf("error %q does not say what is waited for", err)
-	}
+	assert.Contains(t, err.Error(), "waits for a key frame: 5 access units came", "error %q does not say what is waited for", err)
 }

@@ -3,6 +3,8 @@ package ingest
 import (
 	"bytes"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Config.Ignore is applied to every frame and to what Frame.Keep keeps of it; all other pixels stay as they were.
@@ -16,10 +18,8 @@ func TestIgnored(t *testing.T) {
 		var pictures [2][][]byte
 		for i, cfg := range []Config{{URL: url, AsFast: true}, {URL: url, AsFast: true, Ignore: left}} {
 			s, err := Open(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Run(t.Context(), func(f *Frame) {
+			require.NoError(t, err)
+			require.NoError(t, s.Run(t.Context(), func(f *Frame) {
 				k := f.Keep()
 				kept := make([]byte, len(f.Pix))
 				if err := k.BGR(kept); err != nil || !bytes.Equal(kept, f.Pix) {
@@ -30,9 +30,7 @@ func TestIgnored(t *testing.T) {
 					left(pictures[i][len(pictures[i])-1], f.Width, f.Height)
 				}
 				f.Release()
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		if len(pictures[0]) < 4 || len(pictures[0]) != len(pictures[1]) {
 			t.Fatalf("%s: %d and %d frames", url, len(pictures[0]), len(pictures[1]))

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -18,9 +20,7 @@ func TestKeep(t *testing.T) {
 	for _, p := range packets(t, codec.EncoderConfig{Width: 32, Height: 32, FPS: 50}, 5) {
 		raw = append(raw, p.Data...)
 	}
-	if err := os.WriteFile(tiny, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(tiny, raw, 0o600))
 	for _, tt := range []struct {
 		url  string
 		less func(i int) bool
@@ -30,51 +30,37 @@ func TestKeep(t *testing.T) {
 		{"dir:" + imageDir(t, 4), func(i int) bool { return i%2 == 0 }}, // JPEGs, and PNGs between them
 	} {
 		s, err := Open(Config{URL: tt.url, AsFast: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var frames []*Frame
 		var kept []*Kept
 		var want [][]byte
-		if err := s.Run(t.Context(), func(f *Frame) {
+		require.NoError(t, s.Run(t.Context(), func(f *Frame) {
 			want, kept = append(want, bytes.Clone(f.Pix)), append(kept, f.Keep())
 			frames = append(frames, f)
 			f.Release()
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if len(kept) < 4 {
 			t.Fatalf("%s: %d frames", tt.url, len(kept))
 		}
 		for i, k := range kept {
 			got := make([]byte, 3*k.Width*k.Height)
-			if err := k.BGR(got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, k.BGR(got))
 			if !bytes.Equal(got, want[i]) {
 				t.Errorf("%s: frame %d has other pixels", tt.url, i)
 			}
 			if less := k.Bytes() < 3*len(got)/4; less != tt.less(i) || k.Bytes() > len(got) {
 				t.Errorf("%s: %d bytes, of %d in BGR24", tt.url, k.Bytes(), len(got))
 			}
-			if err := k.BGR(got[:5]); err == nil {
-				t.Errorf("%s: a buffer of 5 bytes is large enough", tt.url)
-			}
+			assert.Error(t, k.BGR(got[:5]), "%s: a buffer of 5 bytes is large enough", tt.url)
 			k.Retain()
 			k.Release()
-			if err := k.BGR(got); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, k.BGR(got))
 			k.Release()
 			if frames[i].Pix != nil {
 				t.Errorf("%s: frame %d stays", tt.url, i)
 			}
-			if msg := panics(k.Release); !strings.Contains(msg, "Release of a picture that was released") {
-				t.Errorf("second Release: %q", msg)
-			}
-			if msg := panics(k.Retain); !strings.Contains(msg, "Retain of a picture that was released") {
-				t.Errorf("Retain after Release: %q", msg)
-			}
+			assert.Contains(t, panics(k.Release), "Release of a picture that was released", "second Release")
+			assert.Contains(t, panics(k.Retain), "Retain of a picture that was released", "Retain after Release")
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/demo"
 )
 
@@ -21,18 +23,13 @@ type held struct {
 func measureHeld(t *testing.T) held {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	debug.FreeOSMemory()
 	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var size, resident int
-	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(string(statm), &size, &resident)
+	require.NoError(t, err)
 	return held{runtime.NumGoroutine(), len(entries), float64(resident*os.Getpagesize()) / (1 << 20)}
 }
 
@@ -67,17 +64,13 @@ func TestNothingStays(t *testing.T) {
 		{"opened and closed over TCP", func(t *testing.T) func() {
 			s := serve(t, clip(t, quick), demo.Config{})
 			return func() {
-				if err := probe(t.Context(), testConfig(s.URL(), "tcp")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, probe(t.Context(), testConfig(s.URL(), "tcp")))
 			}
 		}},
 		{"opened and closed over UDP", func(t *testing.T) func() {
 			s := serve(t, clip(t, quick), demo.Config{})
 			return func() {
-				if err := probe(t.Context(), testConfig(s.URL(), "udp")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, probe(t.Context(), testConfig(s.URL(), "udp")))
 			}
 		}},
 		{"cut off", func(t *testing.T) func() {
@@ -102,18 +95,14 @@ func TestNothingStays(t *testing.T) {
 		{"turned from UDP to TCP", func(t *testing.T) func() {
 			c := serveOdd(t, &oddCamera{answer: refuses(454)})
 			return func() {
-				if err := probe(t.Context(), testConfig(c.url(""), "auto")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, probe(t.Context(), testConfig(c.url(""), "auto")))
 				c.forget()
 			}
 		}},
 		{"snapshots", func(t *testing.T) func() {
 			url, _ := serveSnapshots(t, func(w http.ResponseWriter, _ *http.Request) { picture(w, numberedJPEG(t, 128, 96, 1)) })
 			return func() {
-				if err := probe(t.Context(), testConfig(url, "")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, probe(t.Context(), testConfig(url, "")))
 			}
 		}},
 		{"refused", func(t *testing.T) func() {

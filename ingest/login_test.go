@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/stretchr/testify/assert"
 )
 
 // gate is who lets users in by RFC 7616, reckoned here by hand; the user is anna, the password
@@ -274,9 +275,7 @@ func TestHTTPLogin(t *testing.T) {
 func TestLoginOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	c := serveOdd(t, &oddCamera{})
-	if err := probe(t.Context(), testConfig(c.url(anna), "tcp")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, probe(t.Context(), testConfig(c.url(anna), "tcp")))
 	for _, r := range append(c.asked(base.Describe), c.asked(base.Setup)...) {
 		if r.Header["Authorization"] != nil {
 			t.Errorf("%s with %q", r.Method, r.Header["Authorization"])
@@ -328,9 +327,7 @@ func TestInsistence(t *testing.T) {
 		return guard(g)(req, res)
 	}
 	err = probe(t.Context(), testConfig(c.url(anna), "tcp"))
-	if err == nil || !strings.Contains(err.Error(), "although it has accepted the user name and password") {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorContains(t, err, "although it has accepted the user name and password")
 }
 
 // Challenges as cameras write them.

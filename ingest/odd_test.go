@@ -13,6 +13,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/gortsplib/v5/pkg/headers"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/require"
 )
 
 // oddCamera is an RTSP server that gets wrong what gortsplib's does not: it plays its
@@ -41,21 +42,16 @@ const (
 func serveOdd(t testing.TB, c *oddCamera) *oddCamera {
 	t.Helper()
 	enc, err := (&format.H264{PayloadTyp: 96, PacketizationMode: 1}).CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.packets == nil {
 		for _, p := range packets(t, clipConfig, clipFrames) {
 			pkts, err := enc.Encode(splitNALUs(p.Data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c.packets = append(c.packets, pkts)
 		}
 	}
-	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	c.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
 	c.t, c.open = t, map[net.Conn]bool{}
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/netfault"
@@ -16,13 +18,9 @@ import (
 func throughProxy(t testing.TB, address string) (*netfault.Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := netfault.New(u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	u.Host = p.Addr()
 	return p, u.String()
@@ -66,9 +64,7 @@ func TestNetworkFaults(t *testing.T) {
 				w.take(1)
 			}
 			w.take(10)
-			if err := w.stop(); !errors.Is(err, context.Canceled) {
-				t.Errorf("Run returned %v", err)
-			}
+			assert.ErrorIs(t, w.stop(), context.Canceled, "Run returned")
 			// On a machine that is slow for a while a second connection may be quicker, and
 			// have taken over just before the end.
 			if e.ups != e.reconnects+1 || e.reconnects < tc.reconnects || e.downs < e.reconnects || e.downs > e.reconnects+1 {

@@ -12,6 +12,8 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -19,9 +21,7 @@ import (
 func newTestReceiver(t testing.TB, f format.Format) *receiver {
 	t.Helper()
 	tr, err := newTrack(nil, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return newReceiver(tr)
 }
 
@@ -47,30 +47,22 @@ func TestOverflow(t *testing.T) {
 			t.Errorf("counted %v, want %v", got, want)
 		}
 	}
-	if len(r.units) != 0 {
-		t.Fatalf("%d units queued before the first key frame", len(r.units))
-	}
+	require.Len(t, r.units, 0, "units queued before the first key frame")
 	count(map[Miss]int{MissNoKey: 1})
 	send(0x65)
 	for range queueUnits + 5 {
 		send(0x41)
 	}
-	if len(r.units) != queueUnits {
-		t.Fatalf("%d units queued, want %d", len(r.units), queueUnits)
-	}
+	require.Len(t, r.units, queueUnits, "units queued")
 	count(map[Miss]int{MissOverflow: 6}) // the key frame was one of the queue
 	for len(r.units) > 0 {
 		<-r.units
 	}
 	send(0x41)
-	if len(r.units) != 0 {
-		t.Error("a unit whose reference was lost was queued")
-	}
+	assert.Len(t, r.units, 0, "a unit whose reference was lost was queued")
 	send(0x65)
 	send(0x41)
-	if len(r.units) != 2 {
-		t.Errorf("%d units queued after the key frame, want 2", len(r.units))
-	}
+	assert.Len(t, r.units, 2, "units queued after the key frame")
 	count(map[Miss]int{MissOverflow: 1})
 }
 
@@ -105,9 +97,7 @@ func TestReceiverAllocs(t *testing.T) {
 		t.Errorf("%v allocations for a fragment", n)
 	}
 	send(true, 0x60|fuA, 0x40|1, 4)
-	if len(r.units) != 1 {
-		t.Errorf("%d access units of fragments", len(r.units))
-	}
+	assert.Len(t, r.units, 1, "access units of fragments")
 }
 
 // RTP time wraps after 13 hours.
@@ -119,9 +109,7 @@ func TestUnwrap(t *testing.T) {
 	}
 	want := []int64{0, 3000, 6000, 9000, 6000 + 1<<31, 6000 + 1<<32 - 16, 6000 + 1<<32 + 5}
 	for i := range want {
-		if got[i] != want[i] {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		require.Equal(t, want[i], got[i], "got %v, want %v", got, want)
 	}
 }
 
@@ -281,13 +269,9 @@ func FuzzReceive(f *testing.F) {
 		var fm format.H264
 		fm.PacketizationMode = 1
 		enc, err := fm.CreateEncoder()
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		pkts, err := enc.Encode(splitNALUs(p.Data))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		for _, pkt := range pkts {
 			f.Add(uint8(codec.H264), pkt.Payload, pkt.Payload)
 		}
@@ -307,9 +291,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		r := newTestReceiver(t, fm)
 		dec, err := codec.NewDecoder(r.track.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer dec.Close()
 		for i, payload := range [][]byte{a, b, a} {
 			r.handle(h264Packet(uint16(i), uint32(i)*3000, payload...))
@@ -330,9 +312,7 @@ func FuzzReceive(f *testing.F) {
 func TestGap(t *testing.T) {
 	av1Parts := func(tu []byte) [][]byte {
 		var b av1.Bitstream
-		if err := b.Unmarshal(tu); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Unmarshal(tu))
 		return b
 	}
 	const frames, gop, hurt = 14, 5, 7
@@ -362,13 +342,9 @@ func TestGap(t *testing.T) {
 			asked := 0
 			r.refresh = func() { asked++ }
 			for i, p := range packets(t, cfg, frames) {
-				if p.Key != (i%gop == 0) {
-					t.Fatalf("packet %d: key frame %v", i, p.Key)
-				}
+				require.Equal(t, i%gop == 0, p.Key, "packet %d: key frame", i)
 				pkts, err := pack(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				before := asked
 				for j, pkt := range pkts {
 					pkt.Timestamp = uint32(i) * 3600
@@ -382,13 +358,9 @@ func TestGap(t *testing.T) {
 					t.Errorf("unit %d: asked %d times for a key frame", i, asked-before)
 				}
 			}
-			if n := r.missed[MissLost].Load(); n != 1 {
-				t.Errorf("%d units lost, want 1", n)
-			}
+			assert.EqualValues(t, 1, r.missed[MissLost].Load(), "units lost")
 			dec, err := codec.NewDecoder(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer dec.Close()
 			got := map[int]bool{}
 			for len(r.units) > 0 {
@@ -399,9 +371,7 @@ func TestGap(t *testing.T) {
 				}
 				err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
 					f := &Frame{Width: p.Width, Height: p.Height, Pix: make([]byte, 3*p.Width*p.Height)}
-					if err := p.BGR(f.Pix); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, p.BGR(f.Pix))
 					if !u.damaged && number(f) != i {
 						t.Errorf("unit %d shows picture %d", i, number(f))
 					}
@@ -451,9 +421,7 @@ func FuzzDescription(f *testing.F) {
 			r.handle(h264Packet(i, uint32(i)*3000, payload...))
 		}
 		dec, err := codec.NewDecoder(tr.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer dec.Close()
 		for len(r.units) > 0 {
 			u := <-r.units

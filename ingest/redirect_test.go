@@ -9,6 +9,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/auth"
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/freeport"
 )
@@ -81,24 +83,18 @@ func TestRedirectToAnotherPort(t *testing.T) {
 
 	err := probe(t.Context(), testConfig(strings.TrimSuffix(address, "cam")+"gone", "tcp"))
 	mustWrap(t, err, ErrRedirected)
-	if !strings.Contains(err.Error(), "where nothing listens") {
-		t.Errorf("%v", err)
-	}
+	assert.Contains(t, err.Error(), "where nothing listens", "%v", err)
 }
 
 // What answers with HTTP, or with its page alone, is told to be that.
 func TestHTTPAnswers(t *testing.T) {
 	for _, answer := range []string{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "<!DOCTYPE HTML>\n<p>Bad request version ('RTSP/1.0').</p>\n"} {
 		s, err := Open(testConfig("rtsp://127.0.0.1/x", "tcp"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		web := &answerer{answers: [][]byte{[]byte(answer)}}
 		client := s.rtspClient(gortsplib.ProtocolTCP, new(atomic.Bool))
 		client.DialContext = notHTTP(web.dial)
-		if err := client.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.Start())
 		_, _, err = client.Describe((*base.URL)(s.url.Network))
 		client.Close()
 		web.running.Wait()

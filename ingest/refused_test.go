@@ -16,6 +16,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/auth"
+	"github.com/stretchr/testify/require"
 )
 
 // A camera that refuses a password is not asked again for minutes, whatever the
@@ -68,9 +69,7 @@ func TestRefusedOnce(t *testing.T) {
 func TestRefusedByUnknownAuthentication(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	var came atomic.Int32
 	go func() {
@@ -126,9 +125,7 @@ func checkRefused(t *testing.T, url, transport string, wrong func() string) {
 func TestRefusalsAreFarApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(Config{URL: "rtsp://admin:guess1@192.0.2.1/x"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c := newCamera(s, func(*Frame) {})
 		defer c.dialAt.Stop()
 		refused, gone := fmt.Errorf("ingest: %w", ErrUnauthorized), errors.New("gone")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Every five seconds the camera is told what came, in a compound packet with a name, as RFC 3550 wants it.
@@ -16,9 +18,7 @@ func TestReports(t *testing.T) {
 		written := make(chan []byte, 10)
 		r := newReports(h264Media().Formats[0], func(p rtcp.Packet) error {
 			data, err := p.Marshal()
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			written <- data
 			return err
 		})
@@ -37,12 +37,8 @@ func TestReports(t *testing.T) {
 				t.Fatalf("%d reports in %v", len(written), reportEvery)
 			}
 			packets, err := rtcp.Unmarshal(<-written)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := rtcp.CompoundPacket(packets).Validate(); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, err)
+			assert.NoError(t, rtcp.CompoundPacket(packets).Validate())
 			rr := packets[0].(*rtcp.ReceiverReport)
 			if len(rr.Reports) != 1 || rr.SSRC == 7 {
 				t.Fatalf("%+v", rr)
@@ -51,9 +47,7 @@ func TestReports(t *testing.T) {
 			if got.SSRC != 7 || got.TotalLost != 1 || got.LastSequenceNumber != 1<<16|4 || got.LastSenderReport != 0x5678_9abc || got.Delay == 0 {
 				t.Errorf("%+v", got)
 			}
-			if want := []uint8{256 / 11, 0}[n]; got.FractionLost != want {
-				t.Errorf("fraction lost %d, want %d", got.FractionLost, want)
-			}
+			assert.Equal(t, []uint8{256 / 11, 0}[n], got.FractionLost, "fraction lost")
 		}
 	})
 }

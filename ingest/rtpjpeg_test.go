@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pion/rtp"
-
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -50,13 +51,9 @@ func (w *bitWriter) dc(dc, ac huffmanTable, diff int) {
 
 // The tables that image/jpeg writes are RFC 2435's, by the sums of those in its appendices.
 func TestStandardTables(t *testing.T) {
-	if sum := crc32.ChecksumIEEE(huffmanSegment); sum != 0x5e977ccd {
-		t.Errorf("other Huffman tables: their sum is %#x", sum)
-	}
+	assert.EqualValues(t, 0x5e977ccd, crc32.ChecksumIEEE(huffmanSegment), "other Huffman tables: their sum is")
 	for q, want := range map[byte]uint32{1: 0x652d544c, 10: 0x5ef9f4eb, 49: 0x3f9071ef, 50: 0x3e38599e, 75: 0x08bff2f1, 99: 0x4b85d0fe} {
-		if sum := crc32.ChecksumIEEE(scaledTables(q)); sum != want {
-			t.Errorf("Q %d: other quantization tables: their sum is %#x; want %#x", q, sum, want)
-		}
+		assert.Equal(t, want, crc32.ChecksumIEEE(scaledTables(q)), "Q %d: other quantization tables: their sum is", q)
 	}
 }
 
@@ -138,17 +135,11 @@ func onvif(t testing.TB, p *rtp.Packet, profile uint16, segments ...[]byte) {
 		body = append([]byte{0xff}, body...)
 	}
 	p.Extension, p.ExtensionProfile = true, profile
-	if err := p.SetExtension(0, body); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.SetExtension(0, body))
 	b, err := p.Marshal() // as the network has it
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	*p = rtp.Packet{}
-	if err := p.Unmarshal(b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Unmarshal(b))
 }
 
 // frameOf is a frame header of a size.
@@ -162,17 +153,13 @@ func frameOf(s size, components ...byte) []byte {
 func checkJPEG(t *testing.T, data []byte, want size, n int) {
 	t.Helper()
 	dec, err := codec.NewDecoder(codec.MJPEG)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer dec.Close()
 	pictures := 0
 	if err := dec.Decode(data, 0, func(p *codec.Picture) {
 		pictures++
 		f := &Frame{Width: p.Width, Height: p.Height, Pix: make([]byte, 3*p.Width*p.Height)}
-		if err := p.BGR(f.Pix); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.BGR(f.Pix))
 		if (size{p.Width, p.Height}) != want || number(f) != n || p.Damaged {
 			t.Errorf("a picture of %dx%d that shows %d, damaged %v; want %v and %d", p.Width, p.Height, number(f), p.Damaged, want, n)
 		}
@@ -233,9 +220,7 @@ func TestRTPJPEG(t *testing.T) {
 				for _, p := range tc.picture.packets(uint32(n)*3600, tc.q, 1000, edit) {
 					r.handle(p)
 				}
-				if err := r.trouble(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.trouble())
 				if len(r.units) != 1 {
 					t.Fatalf("%d units of picture %d", len(r.units), n)
 				}
@@ -317,9 +302,8 @@ func TestRTPJPEGSequences(t *testing.T) {
 			})
 		}
 		d := new(rtpJPEG)
-		if _, err := d.decode(once(1)[0]); err == nil || !strings.Contains(err.Error(), "Q 200 never came") {
-			t.Errorf("before they came: %v", err)
-		}
+		_, err := d.decode(once(1)[0])
+		assert.ErrorContains(t, err, "Q 200 never came", "before they came")
 		for k := range uint32(3) {
 			if k == 2 {
 				d.reset() // something was lost
@@ -376,9 +360,7 @@ func TestRTPJPEGLoss(t *testing.T) {
 			at = append(at, u.ticks/3600)
 			checkJPEG(t, u.data, pic.size, int(u.ticks/3600))
 		}
-		if !slices.Equal(at, []int64{0, 2}) {
-			t.Errorf("packet %d of picture 1 lost: pictures %v", lost, at)
-		}
+		assert.Equal(t, []int64{0, 2}, at, "packet %d of picture 1 lost: pictures", lost)
 	}
 }
 
@@ -397,9 +379,7 @@ func TestWideMJPEGCamera(t *testing.T) {
 			}
 		}) {
 			p.PayloadType = 26
-			if err := cam.stream.WritePacketRTP(cam.media, p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cam.stream.WritePacketRTP(cam.media, p))
 		}
 	}
 	for n, f := range w.take(3) {
@@ -444,9 +424,7 @@ func TestRTPJPEGRefused(t *testing.T) {
 			cam.player()
 			for _, p := range (rtpPicture{size: size{64, 48}}).packets(0, 255, 1000, func(_ int, p *rtp.Packet) { tc.edit(p) }) {
 				p.PayloadType = 26
-				if err := cam.stream.WritePacketRTP(cam.media, p); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, cam.stream.WritePacketRTP(cam.media, p))
 			}
 			err := <-done
 			mustWrap(t, err, ErrCodec)
@@ -471,9 +449,7 @@ func TestDescribe(t *testing.T) {
 		m := mjpegMedia()
 		m.Control = "stream=0"
 		tr, err := newTrack(m, m.Formats[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if tr.describe([]byte(tc.sdp)); tr.jpeg.described != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, tr.jpeg.described, tc.want)
 		}
@@ -495,9 +471,7 @@ func FuzzRTPJPEG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, profile uint16, extension, a, b []byte) {
 		d := new(rtpJPEG)
 		dec, err := codec.NewDecoder(codec.MJPEG)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer dec.Close()
 		for i, payload := range [][]byte{a, b, a, b, b} {
 			p := h264Packet(uint16(i), uint32(i/2), payload...)

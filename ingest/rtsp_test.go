@@ -3,7 +3,6 @@ package ingest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -21,6 +20,8 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
@@ -53,23 +54,17 @@ func TestRTSP(t *testing.T) {
 				if f.Seq != uint64(i) || f.Camera != "test" || f.Width != 128 || f.Height != 96 || f.Damaged {
 					t.Fatalf("frame %d: %+v", i, f.Frame)
 				}
-				if want := (10 + i) % clipFrames; f.number != want {
-					t.Errorf("frame %d shows picture %d, want %d", i, f.number, want)
-				}
+				assert.Equal(t, (10+i)%clipFrames, f.number, "frame %d shows picture", i)
 				if want := time.Duration(i) * 20 * time.Millisecond; (f.PTS - want).Abs() > time.Millisecond {
 					t.Errorf("frame %d has PTS %v, want %v", i, f.PTS, want)
 				}
 			}
 			last := frames[n-1]
-			if last.Clock != ClockSenderReport {
-				t.Errorf("clock of frame %d is %v, want the sender's", n-1, last.Clock)
-			}
+			assert.Equal(t, ClockSenderReport, last.Clock, "clock of frame %d is", n-1)
 			if d := last.Received.Sub(last.Captured); d.Abs() > 5*time.Second {
 				t.Errorf("captured %v before it was received, on one machine", d)
 			}
-			if err := w.stop(); !errors.Is(err, context.Canceled) {
-				t.Errorf("Run returned %v", err)
-			}
+			assert.ErrorIs(t, w.stop(), context.Canceled, "Run returned")
 			e := &w.events
 			if e.ups != 1 || e.downs != 0 || e.reconnects != 0 || e.undecoded != 0 || len(e.offsets) == 0 {
 				t.Errorf("ups %d, downs %d, reconnects %d, undecoded %d, offsets %d", e.ups, e.downs, e.reconnects, e.undecoded, len(e.offsets))
@@ -125,17 +120,13 @@ func TestDecodeFallback(t *testing.T) {
 func multicastAddress(t *testing.T) string {
 	t.Helper()
 	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, i := range interfaces {
 		if i.Flags&net.FlagMulticast == 0 || i.Flags&net.FlagUp == 0 {
 			continue
 		}
 		addrs, err := i.Addrs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, a := range addrs {
 			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
 				return n.IP.String()
@@ -282,9 +273,7 @@ func TestOutOfBandParameters(t *testing.T) {
 	f := m.Formats[0].(*format.H264)
 	strip := func(au []byte) [][]byte {
 		var nalus h264.AnnexB
-		if err := nalus.Unmarshal(au); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nalus.Unmarshal(au))
 		return slices.DeleteFunc(nalus, func(n []byte) bool {
 			switch h264.NALUType(n[0] & 0x1f) {
 			case h264.NALUTypeSPS:
@@ -305,9 +294,7 @@ func TestOutOfBandParameters(t *testing.T) {
 		cam.sendNALUs(strip(p.Data))
 	}
 	for i, f := range w.take(len(ps)) {
-		if f.number != i {
-			t.Errorf("frame %d shows picture %d", i, f.number)
-		}
+		assert.Equal(t, i, f.number, "frame %d shows picture", i)
 	}
 }
 
@@ -334,9 +321,7 @@ func TestParametersChangeUnseen(t *testing.T) {
 			old := packets(t, codec.EncoderConfig{Codec: id, Width: 128, Height: 96, FPS: 25, GOP: 1}, 2)
 			now := packets(t, codec.EncoderConfig{Codec: id, Width: 320, Height: 240, FPS: 25, GOP: 1, CRF: 35}, 2)
 			tr, err := newTrack(nil, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			without := func(au []byte, use func([]byte)) [][]byte {
 				return slices.DeleteFunc(splitNALUs(au), func(n []byte) bool {
 					if sets[kind(n)] {
@@ -350,9 +335,7 @@ func TestParametersChangeUnseen(t *testing.T) {
 			ticks := uint32(0)
 			send := func(nalus [][]byte) {
 				pkts, err := enc.Encode(nalus)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				ticks += 3600
 				for _, p := range pkts {
 					p.Timestamp = ticks
@@ -365,22 +348,18 @@ func TestParametersChangeUnseen(t *testing.T) {
 			}
 			send(splitNALUs(now[0].Data)) // no room
 			dec, err := codec.NewDecoder(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer dec.Close()
 			var sizes [][2]int
 			decode := func() {
 				for len(r.units) > 0 {
 					u := <-r.units
 					r.took(u)
-					if err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
+					assert.NoError(t, dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
 						if !p.Damaged {
 							sizes = append(sizes, [2]int{p.Width, p.Height})
 						}
-					}); err != nil {
-						t.Error(err)
-					}
+					}))
 				}
 			}
 			decode()
@@ -400,9 +379,7 @@ func TestParametersChangeUnseen(t *testing.T) {
 // bounded.
 func TestRememberedParameters(t *testing.T) {
 	tr, err := newTrack(nil, &format.H264{SPS: []byte{0x67, 1}, PPS: []byte{0x68, 0xff}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Numbers are 0 (bit 1), 1 (bits 010) and 2 (011).
 	for _, n := range [][]byte{{0x67, 2}, {0x68, 0x80}, {0x68, 0x40}, {0x68, 0x60}, {0x68, 0x5f}, {0x67, 3}} {
 		if tr.entry([][]byte{n}).ok {
@@ -478,9 +455,7 @@ func TestFirst(t *testing.T) {
 	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "s3cret"})
 	host := address(locked)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = silent.Close() }) // after the parallel cases
 	closed := serve(t, clip(t, clipConfig), demo.Config{})
 	closed.Close()
@@ -513,16 +488,12 @@ func TestFirst(t *testing.T) {
 			}
 			err := probe(context.Background(), cfg)
 			if tc.want == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return
 			}
 			mustWrap(t, err, tc.want)
 			text := err.Error()
-			if !strings.Contains(text, tc.words) {
-				t.Errorf("error %q does not say %q", text, tc.words)
-			}
+			assert.Contains(t, text, tc.words)
 			if !strings.HasPrefix(text, "ingest: ") || strings.Contains(text, "\n") {
 				t.Errorf("error %q is not one line of this package", text)
 			}
@@ -539,9 +510,7 @@ func TestFirst(t *testing.T) {
 func TestFirstEndsWithContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/stretchr/testify/assert"
 )
 
 // Tracks that cannot be parsed, beside video that can be.
@@ -43,9 +44,7 @@ func TestBrokenTracks(t *testing.T) {
 				w := start(t, testConfig(c.url(""), "tcp"))
 				w.take(3)
 				_ = w.stop()
-				if got := c.asked(base.Setup)[0].URL.Path; got != "/cam/trackID=7" {
-					t.Errorf("SETUP of %s", got)
-				}
+				assert.Equal(t, "/cam/trackID=7", c.asked(base.Setup)[0].URL.Path, "SETUP of")
 			})
 		}
 	}
@@ -82,13 +81,9 @@ func TestNoVideo(t *testing.T) {
 	c := serveOdd(t, &oddCamera{sdp: oddSession + brokenTracks["bad rtpmap"] + brokenTracks["unknown media type"]})
 	err := probe(t.Context(), testConfig(c.url(""), "tcp"))
 	mustWrap(t, err, ErrNoVideo)
-	if !strings.Contains(err.Error(), "only audio, data") {
-		t.Errorf("error %q", err)
-	}
+	assert.Contains(t, err.Error(), "only audio, data", "error %q", err)
 	c = serveOdd(t, &oddCamera{sdp: oddSession + brokenTracks["bad rtpmap"] + brokenTracks["video, bad port"]})
-	if err := probe(t.Context(), testConfig(c.url(""), "tcp")); err == nil || !strings.Contains(err.Error(), "invalid port") {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorContains(t, probe(t.Context(), testConfig(c.url(""), "tcp")), "invalid port")
 }
 
 // A description of very many tracks and payload types is read in parts, few times.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/demo"
 )
 
@@ -41,18 +44,12 @@ func TestSecretsShowNowhere(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					cfg.Observer = Observer{Retry: func(err error, _ time.Duration) { told = err; cancel() }}
 					s, err := Open(cfg)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					_ = s.Run(ctx, func(f *Frame) { f.Release() })
 					cancel()
-					if told == nil {
-						t.Fatal("nothing was told of the camera")
-					}
+					require.Error(t, told, "nothing was told of the camera")
 					for what, text := range map[string]string{"log": log.String(), "error": told.Error(), "name": s.Name()} {
-						if strings.Contains(text, "s3cret") {
-							t.Errorf("%s: %s", what, text)
-						}
+						assert.NotContains(t, text, "s3cret", "%s", what)
 					}
 				}
 			})

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // serveSnapshots starts a camera of single pictures, and returns its address and how many
@@ -68,9 +71,7 @@ func TestSnapshots(t *testing.T) {
 func TestSnapshotInterval(t *testing.T) {
 	for fps, want := range map[float64]time.Duration{0: time.Second, 1.0 / 60: time.Minute} {
 		s, err := Open(Config{URL: "snapshot+http://h/x", FPS: fps})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s.interval.Round(time.Millisecond) != want || s.cfg.StallTimeout != defaultStallTimeout+s.interval {
 			t.Errorf("%v: every %v, stalled after %v", fps, s.interval, s.cfg.StallTimeout)
 		}
@@ -81,9 +82,8 @@ func TestSnapshotInterval(t *testing.T) {
 		c.dialAt.Stop()
 	}
 	for _, fps := range []float64{-1, 1e-9, 1e9} {
-		if _, err := Open(Config{URL: "snapshot+http://h/x", FPS: fps}); err == nil {
-			t.Errorf("fps %v was accepted", fps)
-		}
+		_, err := Open(Config{URL: "snapshot+http://h/x", FPS: fps})
+		assert.Error(t, err, "fps %v was accepted", fps)
 	}
 }
 
@@ -204,9 +204,7 @@ func TestSnapshotFaults(t *testing.T) {
 			}
 			err := probe(t.Context(), cfg)
 			if tc.words == "" && tc.want == nil {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.words) {

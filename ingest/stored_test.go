@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
@@ -18,6 +17,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -29,9 +31,7 @@ func clipFile(t testing.TB) string {
 		raw = append(raw, p.Data...)
 	}
 	path := filepath.Join(t.TempDir(), "clip.h264")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	return path
 }
 
@@ -49,38 +49,28 @@ func imageDir(t testing.TB, n int) string {
 		var b bytes.Buffer
 		name := fmt.Sprintf("%05d.jpg", i)
 		if i%2 == 0 {
-			if err := jpeg.Encode(&b, img, nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, jpeg.Encode(&b, img, nil))
 		} else {
 			name = fmt.Sprintf("%05d.PNG", i)
-			if err := png.Encode(&b, img); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, png.Encode(&b, img))
 		}
 		write(t, dir, name, b.Bytes())
 	}
 	write(t, dir, "readme.txt", []byte("not an image"))
-	if err := os.Mkdir(filepath.Join(dir, "00000a.jpg"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "00000a.jpg"), 0o700))
 	return dir
 }
 
 func write(t testing.TB, dir, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 }
 
 // runAll runs a source until it ends, or for at most limit frames.
 func runAll(t testing.TB, cfg Config, limit int) ([]seen, error) {
 	t.Helper()
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var got []seen
@@ -119,9 +109,7 @@ func TestStored(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if len(got) != want {
-				t.Fatalf("%d frames, want %d", len(got), want)
-			}
+			require.Len(t, got, want, "frames")
 			for i, f := range got {
 				if f.number != i%clipFrames || f.Seq != uint64(i) || f.Clock != ClockMedia || f.Camera != "c" {
 					t.Errorf("frame %d shows picture %d: seq %d, clock %v", i, f.number, f.Seq, f.Clock)
@@ -151,13 +139,9 @@ func TestPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		got, err := runAll(t, Config{URL: "dir:" + dir, FPS: 2}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, f := range got {
-			if want := time.Duration(i) * 500 * time.Millisecond; f.Captured.Sub(begin) != want {
-				t.Errorf("frame %d was released after %v, want %v", i, f.Captured.Sub(begin), want)
-			}
+			assert.Equal(t, time.Duration(i)*500*time.Millisecond, f.Captured.Sub(begin), "frame %d was released after", i)
 		}
 	})
 }
@@ -224,9 +208,7 @@ func TestPacedAfterDelay(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
 		for i := range 6 {
-			if err := p.wait(context.Background(), time.Duration(i)*100*time.Millisecond); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.wait(context.Background(), time.Duration(i)*100*time.Millisecond))
 			at = append(at, time.Since(begin).Round(time.Millisecond))
 			if i == 2 {
 				time.Sleep(5 * time.Second)
@@ -237,9 +219,7 @@ func TestPacedAfterDelay(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if err := p.wait(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-			t.Errorf("wait after cancel: %v", err)
-		}
+		assert.ErrorIs(t, p.wait(ctx, time.Hour), context.Canceled, "wait after cancel")
 	})
 }
 
@@ -300,9 +280,7 @@ func TestStoredErrors(t *testing.T) {
 			if tc.wrap != nil {
 				mustWrap(t, err, tc.wrap)
 			}
-			if e.downs != 1 {
-				t.Errorf("events: %+v", &e)
-			}
+			assert.Equal(t, 1, e.downs, "events: %+v", &e)
 			if perr := probe(context.Background(), Config{URL: tc.url}); perr == nil || perr.Error() != err.Error() {
 				t.Errorf("First says %v, Run says %v", perr, err)
 			}
@@ -312,9 +290,7 @@ func TestStoredErrors(t *testing.T) {
 
 func TestFirstStored(t *testing.T) {
 	for _, url := range []string{"file:" + clipFile(t), "dir:" + imageDir(t, 2)} {
-		if err := probe(context.Background(), Config{URL: url}); err != nil {
-			t.Errorf("%s: %v", url, err)
-		}
+		assert.NoError(t, probe(context.Background(), Config{URL: url}), "%s", url)
 	}
 }
 

@@ -3,9 +3,10 @@ package ingest
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestTimeline(t *testing.T) {
@@ -54,9 +55,7 @@ func TestTimeline(t *testing.T) {
 				}
 				got = append(got, tl.next(x.media, time.Unix(1000, 0).Add(x.now)))
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			assert.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -93,9 +92,7 @@ func TestStoredTimeline(t *testing.T) {
 			for _, x := range tc.in {
 				got = append(got, tl.nextStored(x, tc.nominal).Round(ms))
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			assert.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -190,9 +187,7 @@ func TestDrift(t *testing.T) {
 				}
 				last = pts
 			}
-			if tl.byArrival != tc.byArrival {
-				t.Errorf("by arrival: %v; want %v", tl.byArrival, tc.byArrival)
-			}
+			assert.Equal(t, tc.byArrival, tl.byArrival, "by arrival")
 			if off := last - at; (off - tc.off).Abs() > time.Second {
 				t.Errorf("stream time is off by %v, want %v", off, tc.off)
 			}
@@ -277,7 +272,5 @@ func TestRepeats(t *testing.T) {
 			got = append(got, n)
 		}
 	}
-	if want := []int{1, 3, 2}; !slices.Equal(got, want) {
-		t.Errorf("attempts said %v, want %v", got, want)
-	}
+	assert.Equal(t, []int{1, 3, 2}, got, "attempts said")
 }

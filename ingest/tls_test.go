@@ -17,20 +17,18 @@ import (
 	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // selfSigned is a certificate as cameras make it for themselves.
 func selfSigned(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -46,9 +44,7 @@ func TestFingerprint(t *testing.T) {
 
 	err := probe(context.Background(), cfg)
 	mustWrap(t, err, ErrCertificate)
-	if !strings.Contains(err.Error(), right) {
-		t.Errorf("error %q does not tell the fingerprint", err)
-	}
+	assert.Contains(t, err.Error(), right, "error %q does not tell the fingerprint", err)
 	cfg.Fingerprint = strings.Repeat("ab:", 31) + "cd"
 	err = probe(context.Background(), cfg)
 	mustWrap(t, err, ErrCertificate)
@@ -74,22 +70,16 @@ func TestMJPEG(t *testing.T) {
 	f := &format.MJPEG{}
 	cam := serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{f}})
 	enc, err := f.CreateEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := start(t, testConfig(cam.url(), "tcp"))
 	cam.player()
 	const frames, width, height = 5, 128, 96
 	for i := range frames {
 		pkts, err := enc.Encode(numberedJPEG(t, width, height, i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range pkts {
 			p.Timestamp = uint32(i) * 3600
-			if err := cam.stream.WritePacketRTP(cam.media, p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cam.stream.WritePacketRTP(cam.media, p))
 		}
 	}
 	for i, f := range w.take(frames) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/headers"
+	"github.com/stretchr/testify/assert"
 )
 
 // isUDP tells whether req sets up UDP.
@@ -116,9 +117,7 @@ func TestAutoWithoutAnswer(t *testing.T) {
 		return nil
 	}})
 	t.Cleanup(func() { close(stop) })
-	if err := probe(t.Context(), testConfig(c.url(""), "auto")); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, probe(t.Context(), testConfig(c.url(""), "auto")))
 }
 
 // A camera that refuses TCP too is asked for UDP again, and the error names both reasons and
@@ -147,9 +146,7 @@ func TestAutoWithoutBoth(t *testing.T) {
 			t.Errorf("error %q does not say %q", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "auto") {
-		t.Errorf("error %q advises what is set", err)
-	}
+	assert.NotContains(t, err.Error(), "auto", "error %q advises what is set", err)
 	set(500, 200)
 	w := start(t, testConfig(c.url(""), "auto"))
 	w.take(1)

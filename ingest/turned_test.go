@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -26,9 +28,7 @@ type still struct {
 func stills(t *testing.T, cfg Config, most int) (all []still) {
 	t.Helper()
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	err = s.Run(ctx, func(f *Frame) {
@@ -136,9 +136,7 @@ func TestSaysHowItLies(t *testing.T) {
 			}
 			back := make([]byte, len(p.pix))
 			codec.RotateBGR(back, p.pix, p.width, p.height, (270-tt.rotate)/90)
-			if n := number(&Frame{Width: 128, Height: 96, Pix: back}); n != 5 {
-				t.Errorf("%s by %d degrees: picture %d", tt.url, tt.rotate, n)
-			}
+			assert.Equal(t, 5, number(&Frame{Width: 128, Height: 96, Pix: back}), "%s by %d degrees: picture", tt.url, tt.rotate)
 		}
 	}
 }
@@ -148,23 +146,15 @@ func phone(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "phone.mp4")
 	m, err := codec.CreateFile(path, codec.EncoderConfig{Width: 128, Height: 96, FPS: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
 		err = errors.Join(err, m.BGR(numbered(128, 96, 5), 0))
 	}
-	if err := errors.Join(err, m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, m.Close()))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	copy(data[bytes.Index(data, []byte("tkhd"))+44:], "\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -176,8 +166,7 @@ func TestRotateAndAspectRefused(t *testing.T) {
 		"aspect NaN":                             {URL: "dir:/d", Aspect: math.NaN()},
 		"aspect -1":                              {URL: "dir:/d", Aspect: -1},
 	} {
-		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		_, err := Open(cfg)
+		assert.ErrorContains(t, err, want)
 	}
 }

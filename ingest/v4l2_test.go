@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -52,9 +55,7 @@ func TestV4L2URL(t *testing.T) {
 // What is no camera, each said in words; and it is asked again and again.
 func TestV4L2Faults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, words := range map[string]string{
 		"/dev/no-such-camera": "no such file or directory",
 		file:                  "is not a device; accepted: such as /dev/video0",
@@ -125,7 +126,5 @@ func TestV4L2(t *testing.T) {
 	}
 	cfg := testConfig("v4l2:/dev/full?format=mjpeg", "")
 	time.Sleep(200 * time.Millisecond) // so that it is there again
-	if err := probe(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `format "mjpeg"`) {
-		t.Errorf("a format that it does not have: %v", err)
-	}
+	assert.ErrorContains(t, probe(t.Context(), cfg), `format "mjpeg"`, "a format that it does not have")
 }

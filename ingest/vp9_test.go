@@ -12,6 +12,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -21,15 +23,11 @@ import (
 func layeredPackets(t *testing.T) (pictures [][]*rtp.Packet) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/vp9-l3t3.rtp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for len(data) > 0 {
 		n := 2 + int(binary.BigEndian.Uint16(data))
 		p := new(rtp.Packet)
-		if err := p.Unmarshal(data[2:n]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.Unmarshal(data[2:n]))
 		if k := len(pictures); k == 0 || pictures[k-1][0].Timestamp != p.Timestamp {
 			pictures = append(pictures, nil)
 		}
@@ -44,9 +42,8 @@ func layeredPackets(t *testing.T) (pictures [][]*rtp.Packet) {
 func layerOf(t *testing.T, p *rtp.Packet) uint8 {
 	t.Helper()
 	var head codecs.VP9Packet
-	if _, err := head.Unmarshal(p.Payload); err != nil {
-		t.Fatal(err)
-	}
+	_, err := head.Unmarshal(p.Payload)
+	require.NoError(t, err)
 	return head.SID
 }
 
@@ -67,9 +64,7 @@ func upTo(t *testing.T, picture []*rtp.Packet, highest uint8) (out []*rtp.Packet
 func layersShown(t *testing.T, r *receiver, packets []*rtp.Packet) (out []string) {
 	t.Helper()
 	dec, err := codec.NewDecoder(codec.VP9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer dec.Close()
 	for _, p := range packets {
 		if p == nil {
@@ -89,9 +84,7 @@ func layersShown(t *testing.T, r *receiver, packets []*rtp.Packet) (out []string
 				}
 				out = append(out, what)
 			})
-			if err != nil {
-				t.Errorf("unit at %d: %v", u.ticks, err)
-			}
+			assert.NoError(t, err, "unit at %d", u.ticks)
 		}
 	}
 	return out
@@ -128,9 +121,7 @@ func TestVP9Layers(t *testing.T) {
 			pictures := layeredPackets(t)
 			tc.change(pictures)
 			r := newTestReceiver(t, &format.VP9{})
-			if got := layersShown(t, r, slices.Concat(pictures...)); !slices.Equal(got, tc.want) {
-				t.Errorf("shown are %v, want %v", got, tc.want)
-			}
+			assert.Equal(t, tc.want, layersShown(t, r, slices.Concat(pictures...)), "shown are")
 			missed := map[Miss]int{}
 			r.missed.tell(func(why Miss, n int) { missed[why] = n })
 			if !maps.Equal(missed, tc.missed) {
@@ -146,18 +137,14 @@ func TestLowerLayer(t *testing.T) {
 	pictures[3] = upTo(t, pictures[3], 1)
 	missed := map[Miss]int{}
 	src, err := Open(Config{URL: "rtsp://192.0.2.1/", Observer: Observer{Missed: func(why Miss, n int) { missed[why] += n }}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := newTestReceiver(t, &format.VP9{})
 	var frames []string
 	f, err := newFeed(src, src.newConnection(r), func(f *Frame) {
 		frames = append(frames, fmt.Sprintf("%dx%d", f.Width, f.Height))
 		f.Release()
 	}, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.close()
 	for _, p := range slices.Concat(pictures...) {
 		r.handle(p)
@@ -193,9 +180,7 @@ func TestVP9Marker(t *testing.T) {
 		return out
 	}
 	r := newTestReceiver(t, &format.VP9{})
-	if got := layersShown(t, r, send(r, true)); !slices.Equal(got, []string{"256x256", "256x256"}) {
-		t.Errorf("shown are %v", got)
-	}
+	assert.Equal(t, []string{"256x256", "256x256"}, layersShown(t, r, send(r, true)), "shown are")
 	r = newTestReceiver(t, &format.VP9{})
 	if got := layersShown(t, r, send(r, false)); len(got) > 0 || !errors.Is(r.trouble(), errNoMarker) {
 		t.Errorf("without markers: shown are %v, the trouble is %v", got, r.trouble())
@@ -224,9 +209,7 @@ func TestTopLayer(t *testing.T) {
 		{2, 60000, false, false}, {0, 63000, true, false}, {0, 66000, false, false},
 		{1, 69000, false, false}, {0, -90000, false, false}, // the sender's time has jumped
 	} {
-		if got := top.missing(p.layer, p.ticks, p.key); got != p.want {
-			t.Errorf("picture %d: missing %v, want %v", i, got, p.want)
-		}
+		assert.Equal(t, p.want, top.missing(p.layer, p.ticks, p.key), "picture %d: missing", i)
 	}
 }
 
@@ -242,8 +225,6 @@ func TestAV1Layer(t *testing.T) {
 		{[][]byte{{frame | extended}}, 0},
 		{nil, 0},
 	} {
-		if got := av1Layer(tc.tu); got != tc.want {
-			t.Errorf("%x: %d, want %d", tc.tu, got, tc.want)
-		}
+		assert.Equal(t, tc.want, av1Layer(tc.tu), "%x", tc.tu)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func network(t *testing.T, raw string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return u
 }
 
@@ -50,9 +50,7 @@ func TestParse(t *testing.T) {
 		if tc.want.Kind == RTSP || tc.want.Kind == MJPEG || tc.want.Kind == Snapshot {
 			tc.want.Network = network(t, raw)
 		}
-		if diff := cmp.Diff(&tc.want, got, cmp.AllowUnexported(url.Userinfo{})); diff != "" {
-			t.Errorf("%q: %s", raw, diff)
-		}
+		assert.Empty(t, cmp.Diff(&tc.want, got, cmp.AllowUnexported(url.Userinfo{})), "%q", raw)
 		if got.String() != tc.shown {
 			t.Errorf("%q is shown as %q, want %q", raw, got, tc.shown)
 		}
@@ -78,9 +76,7 @@ func TestPasswords(t *testing.T) {
 			if again, err := Parse(u.Network.String()); err != nil || again.Network.User.String() != u.Network.User.String() {
 				t.Errorf("%s, read again: %v, %v", raw, again, err)
 			}
-			if strings.Contains(u.String(), password) {
-				t.Errorf("%s is shown as %s", raw, u)
-			}
+			assert.NotContains(t, u.String(), password, "%s is shown as %s", raw, u)
 		}
 	}
 	for _, raw := range []string{"rtsp://a:b c@h/x", "rtsp://a:b/c@h/x", "rtsp://a:b#c@h/x", "rtsp://a:b%c@h/x", "rtsp://h/<x>", "rtsp://[h/x"} {
@@ -97,9 +93,7 @@ func TestComplete(t *testing.T) {
 		" 192.168.1.4 ": "rtsp://192.168.1.4", "cam.local:8554/x": "rtsp://cam.local:8554/x", "here.mp4": "file:here.mp4", "gone.mp4": "rtsp://gone.mp4", //nolint:gocritic // spaces are what is tried
 		"rtsps://h/x": "rtsps://h/x", "http://h/x": "http://h/x", "whip:": "whip:", "v4l2:/dev/video0": "v4l2:/dev/video0", "dir:/d": "dir:/d", "": "",
 	} {
-		if got := Complete(text, func(name string) bool { return name == "here.mp4" }); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		assert.Equal(t, want, Complete(text, func(name string) bool { return name == "here.mp4" }), "%q", text)
 	}
 }
 
@@ -108,9 +102,7 @@ func TestHostPort(t *testing.T) {
 		"rtsp://h/x": "h:554", "rtsps://h/x": "h:322", "mjpeg+http://[::1]/x": "[::1]:80", "mjpeg+https://h/x": "h:443", "snapshot+http://h/x": "h:80", "snapshot+https://h/x": "h:443", "rtsp://h:8554/": "h:8554",
 	} {
 		u, err := Parse(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := u.HostPort(); got != want || u.TLS() != strings.Contains(raw, "s:") {
 			t.Errorf("%q is dialled at %s, by TLS %t; want %s", raw, got, u.TLS(), want)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/asticode/go-astiav"
+	"github.com/stretchr/testify/require"
 )
 
 // trackOf is a video track of n pictures, one each tenth of a second.
@@ -21,9 +22,7 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a."+format)
 	out, err := astiav.AllocOutputFormatContext(nil, map[string]string{"mkv": "matroska", "mp4": "mp4"}[format], path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer out.Free()
 	type placed struct {
 		Packet
@@ -36,13 +35,9 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 			cfg.Codec = VP8
 		}
 		e, err := NewEncoder(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := out.NewStream(nil)
-		if err := s.CodecParameters().FromCodecContext(e.ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.CodecParameters().FromCodecContext(e.ctx))
 		e.Close()
 		s.SetTimeBase(astiav.NewRational(1, 10))
 		for _, p := range encode(t, cfg, track.n) {
@@ -51,19 +46,13 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return int(a.PTS - b.PTS) })
 	file, err := createFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out.SetPb(file)
-	if err := out.WriteHeader(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, out.WriteHeader(nil))
 	packet := astiav.AllocPacket()
 	defer packet.Free()
 	for _, p := range all {
-		if err := packet.FromData(p.Data); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, packet.FromData(p.Data))
 		packet.SetStreamIndex(p.stream.Index())
 		packet.SetPts(p.PTS)
 		packet.SetDts(p.PTS)
@@ -72,14 +61,10 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 			packet.SetFlags(astiav.NewPacketFlags(astiav.PacketFlagKey))
 		}
 		packet.RescaleTs(astiav.NewRational(1, 10), p.stream.TimeBase())
-		if err := out.WriteFrame(packet); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, out.WriteFrame(packet))
 		packet.Unref()
 	}
-	if err := errors.Join(out.WriteTrailer(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(out.WriteTrailer(), file.Close()))
 	return path
 }
 
@@ -121,9 +106,7 @@ func TestBestTrack(t *testing.T) {
 // Of two tracks that move the one that is the default is read.
 func TestDefaultTrack(t *testing.T) {
 	data, err := os.ReadFile(writeTracks(t, "mp4", trackOf{32, 7}, trackOf{64, 7}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, enabled := range []int{0, 1} {
 		for track, at := 0, 0; track < 2; track++ {
 			at += bytes.Index(data[at:], []byte("tkhd")) + 4

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/asticode/go-astiav"
+	"github.com/stretchr/testify/require"
 )
 
 // solid returns a picture of one colour.
@@ -38,31 +39,23 @@ func ramp(width, height, bar int) []byte {
 func encode(t testing.TB, cfg EncoderConfig, n int) []Packet {
 	t.Helper()
 	e, err := NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	var out []Packet
 	for i := range n {
 		p, err := e.BGR(ramp(cfg.Width, cfg.Height, 8*i%cfg.Width), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, p...)
 	}
 	p, err := e.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(out, p...)
 }
 
 func newDecoder(t testing.TB, id ID) *Decoder {
 	t.Helper()
 	d, err := NewDecoder(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(d.Close)
 	return d
 }
@@ -72,9 +65,7 @@ func writeMPEGTS(t testing.TB, packets []Packet, width, height, fps int) string 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clip.ts")
 	fc, err := astiav.AllocOutputFormatContext(nil, "mpegts", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer fc.Free()
 	s := fc.NewStream(nil)
 	par := s.CodecParameters()
@@ -83,40 +74,26 @@ func writeMPEGTS(t testing.TB, packets []Packet, width, height, fps int) string 
 	par.SetWidth(width)
 	par.SetHeight(height)
 	io, err := createFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fc.SetPb(io)
-	if err := fc.WriteHeader(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, fc.WriteHeader(nil))
 	pkt := astiav.AllocPacket()
 	defer pkt.Free()
 	for _, p := range packets {
-		if err := pkt.FromData(p.Data); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, pkt.FromData(p.Data))
 		pkt.SetPts(90000 * (p.PTS + 5) / int64(fps))
 		pkt.SetDts(pkt.Pts())
-		if err := fc.WriteFrame(pkt); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, fc.WriteFrame(pkt))
 		pkt.Unref()
 	}
-	if err := fc.WriteTrailer(); err != nil {
-		t.Fatal(err)
-	}
-	if err := io.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, fc.WriteTrailer())
+	require.NoError(t, io.Close())
 	return path
 }
 
 func writeFile(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	return path
 }

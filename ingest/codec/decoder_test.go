@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -11,6 +10,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Colours survive encoding and decoding whatever matrix the stream uses: the
@@ -51,17 +53,13 @@ func TestJPEGColours(t *testing.T) {
 		img := image.NewRGBA(image.Rect(0, 0, 64, 48))
 		draw.Draw(img, img.Rect, image.NewUniform(color.RGBA{c[2], c[1], c[0], 255}), image.Point{}, draw.Src)
 		var b bytes.Buffer
-		if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
 		d := newDecoder(t, MJPEG)
 		n := 0
 		err := d.Decode(b.Bytes(), 0, func(p *Picture) {
 			n++
 			got := make([]byte, 3*64*48)
-			if err := p.BGR(got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(got))
 			for i := range got {
 				if d := math.Abs(float64(got[i]) - float64(c[i%3])); d > 3 {
 					t.Fatalf("colour %v: byte %d is %d", c, i, got[i])
@@ -77,18 +75,12 @@ func TestJPEGColours(t *testing.T) {
 func roundTrip(t *testing.T, cfg EncoderConfig, pix []byte) []byte {
 	t.Helper()
 	e, err := NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	packets, err := e.BGR(pix, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	more, err := e.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	id := cfg.Codec
 	if id == 0 {
 		id = H264
@@ -97,18 +89,12 @@ func roundTrip(t *testing.T, cfg EncoderConfig, pix []byte) []byte {
 	var out []byte
 	emit := func(p *Picture) {
 		out = make([]byte, 3*p.Width*p.Height)
-		if err := p.BGR(out); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.BGR(out))
 	}
 	for _, p := range append(packets, more...) {
-		if err := d.Decode(p.Data, 0, emit); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(p.Data, 0, emit))
 	}
-	if err := d.Flush(emit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Flush(emit))
 	if len(out) != len(pix) {
 		t.Fatalf("decoded %d bytes, want %d", len(out), len(pix))
 	}
@@ -144,15 +130,11 @@ func TestNoDelay(t *testing.T) {
 			}
 			d := newDecoder(t, id)
 			for i, p := range packets {
-				if want := i%10 == 0; p.Key != want {
-					t.Errorf("packet %d: key %v, want %v", i, p.Key, want)
-				}
+				assert.Equal(t, i%10 == 0, p.Key, "packet %d: key", i)
 				n := 0
 				err := d.Decode(p.Data, 1000+int64(i), func(pic *Picture) {
 					n++
-					if pic.PTS != 1000+int64(i) {
-						t.Errorf("packet %d came out with PTS %d", i, pic.PTS)
-					}
+					assert.Equal(t, 1000+int64(i), pic.PTS, "packet %d came out with PTS", i)
 					if pic.Width != 96 || pic.Height != 64 || pic.Key != p.Key || pic.Damaged {
 						t.Errorf("packet %d: %dx%d key %v damaged %v", i, pic.Width, pic.Height, pic.Key, pic.Damaged)
 					}
@@ -172,20 +154,14 @@ func TestReordered(t *testing.T) {
 	var got []int64
 	emit := func(p *Picture) { got = append(got, p.PTS) }
 	for _, p := range packets {
-		if err := d.Decode(p.Data, p.PTS, emit); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(p.Data, p.PTS, emit))
 	}
-	if err := d.Flush(emit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Flush(emit))
 	if len(got) != 30 {
 		t.Fatalf("%d pictures, want 30: %v", len(got), got)
 	}
 	for i, pts := range got {
-		if pts != int64(i) {
-			t.Fatalf("shown order %v", got)
-		}
+		require.Equal(t, int64(i), pts, "shown order %v", got)
 	}
 }
 
@@ -198,13 +174,9 @@ func TestSizeChange(t *testing.T) {
 				if pic.Width != size[0] || pic.Height != size[1] {
 					t.Errorf("%dx%d, want %v", pic.Width, pic.Height, size)
 				}
-				if err := pic.BGR(make([]byte, 3*pic.Width*pic.Height)); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, pic.BGR(make([]byte, 3*pic.Width*pic.Height)))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 }
@@ -225,9 +197,7 @@ func TestGarbage(t *testing.T) {
 				// The error does not matter, coming back does.
 				_ = d.Decode(au, int64(i), func(*Picture) {})
 			}
-			if err := d.Decode(nil, 0, nil); !errors.Is(err, ErrUndecodable) {
-				t.Errorf("empty access unit: %v", err)
-			}
+			assert.ErrorIs(t, d.Decode(nil, 0, nil), ErrUndecodable, "empty access unit")
 		})
 	}
 }
@@ -255,9 +225,7 @@ func TestRecovery(t *testing.T) {
 					t.Errorf("unit %d after the damage: %v", i, err)
 				}
 			}
-			if keys != 1 {
-				t.Errorf("%d whole key frames after the damage, want 1", keys)
-			}
+			assert.Equal(t, 1, keys, "whole key frames after the damage")
 		})
 	}
 }
@@ -266,22 +234,16 @@ func TestTooLarge(t *testing.T) {
 	d := newDecoder(t, H264)
 	au := append([]byte{0, 0, 0, 1}, hugeSPS(20000, 12000)...)
 	err := d.Decode(au, 0, func(*Picture) { t.Error("a picture came out") })
-	if !errors.Is(err, ErrTooLarge) {
-		t.Fatalf("got %v, want ErrTooLarge", err)
-	}
+	require.ErrorIs(t, err, ErrTooLarge)
 	if want := "20000x12000"; !bytes.Contains([]byte(err.Error()), []byte(want)) {
 		t.Errorf("error %q does not name the size %s", err, want)
 	}
 	// The decoder is not spoilt.
 	n := 0
 	for _, p := range encode(t, EncoderConfig{Width: 64, Height: 64}, 1) {
-		if err := d.Decode(p.Data, 0, func(*Picture) { n++ }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(p.Data, 0, func(*Picture) { n++ }))
 	}
-	if n != 1 {
-		t.Errorf("%d pictures after the refusal, want 1", n)
-	}
+	assert.Equal(t, 1, n, "pictures after the refusal")
 }
 
 // hugeSPS is an H.264 baseline sequence parameter set of the given size.
@@ -332,28 +294,17 @@ func (w *bitWriter) ue(v uint32) {
 
 func TestMisuse(t *testing.T) {
 	d, err := NewDecoder(H264)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := encode(t, EncoderConfig{Width: 64, Height: 64}, 1)[0]
-	if err := d.Decode(p.Data, 0, func(pic *Picture) {
-		if err := pic.BGR(make([]byte, 10)); err == nil {
-			t.Error("BGR took a buffer that is too small")
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Decode(p.Data, 0, func(pic *Picture) {
+		assert.Error(t, pic.BGR(make([]byte, 10)), "BGR took a buffer that is too small")
+	}))
 	d.Close()
 	d.Close()
-	if err := d.Decode(p.Data, 0, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("Decode after Close: %v", err)
-	}
-	if err := d.Flush(nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("Flush after Close: %v", err)
-	}
-	if _, err := NewDecoder(99); err == nil {
-		t.Error("NewDecoder(99) worked")
-	}
+	assert.ErrorIs(t, d.Decode(p.Data, 0, nil), ErrClosed, "Decode after Close")
+	assert.ErrorIs(t, d.Flush(nil), ErrClosed, "Flush after Close")
+	_, err = NewDecoder(99)
+	assert.Error(t, err, "NewDecoder(99) worked")
 }
 
 func FuzzDecode(f *testing.F) {
@@ -372,17 +323,13 @@ func FuzzDecode(f *testing.F) {
 			id = H265
 		}
 		d, err := NewDecoder(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer d.Close()
 		emit := func(p *Picture) {
 			if p.Width > MaxSide || p.Height > MaxSide {
 				t.Fatalf("picture of %dx%d came out", p.Width, p.Height)
 			}
-			if err := p.BGR(make([]byte, 3*p.Width*p.Height)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(make([]byte, 3*p.Width*p.Height)))
 		}
 		_ = d.Decode(au, 0, emit)
 		_ = d.Decode(au, 1, emit)
@@ -395,15 +342,11 @@ func TestDecodeAllocations(t *testing.T) {
 	d := newDecoder(t, H264)
 	dst := make([]byte, 3*96*64)
 	emit := func(p *Picture) {
-		if err := p.BGR(dst); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.BGR(dst))
 	}
 	i := 0
 	n := testing.AllocsPerRun(50, func() {
-		if err := d.Decode(packets[i].Data, int64(i), emit); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, d.Decode(packets[i].Data, int64(i), emit))
 		i++
 	})
 	// What remains is go-astiav boxing FFmpeg's "try again" into an error and the
@@ -421,16 +364,12 @@ func BenchmarkDecode(b *testing.B) {
 				d := newDecoder(b, id)
 				dst := make([]byte, 3*size[0]*size[1])
 				emit := func(p *Picture) {
-					if err := p.BGR(dst); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, p.BGR(dst))
 				}
 				b.ReportAllocs()
 				i := 0
 				for b.Loop() {
-					if err := d.Decode(packets[i%len(packets)].Data, int64(i), emit); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, d.Decode(packets[i%len(packets)].Data, int64(i), emit))
 					i++
 				}
 			})

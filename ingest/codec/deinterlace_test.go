@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const barsWidth, barsHeight = 128, 96
@@ -47,15 +50,11 @@ const interlacedPictures = 8
 func interlaced(t *testing.T, fields bool) (out []Packet) {
 	t.Helper()
 	e, err := NewEncoder(EncoderConfig{Width: barsWidth, Height: barsHeight, Interlaced: fields, CRF: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	for i := range interlacedPictures {
 		p, err := e.BGR(woven(2*i), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, p...)
 	}
 	return out
@@ -88,18 +87,14 @@ func TestDeinterlace(t *testing.T) {
 					t.Errorf("picture %d: %d×%d at %d, key %v, damaged %v", n, p.Width, p.Height, p.PTS, p.Key, p.Damaged)
 				}
 				pix := make([]byte, 3*p.Width*p.Height)
-				if err := p.BGR(pix); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.BGR(pix))
 				if c := combed(pix); tc.combs && c < many || !tc.combs && c > few {
 					t.Errorf("picture %d has combs of %.1f", n, c)
 				}
 				n++
 			}
 			for i, p := range interlaced(t, tc.fields) {
-				if err := d.Decode(p.Data, int64(i), see); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, d.Decode(p.Data, int64(i), see))
 			}
 			if n != tc.atOnce || d.Deinterlacing() != tc.interlaced {
 				t.Errorf("%d pictures at once, want %d; deinterlacing %v", n, tc.atOnce, d.Deinterlacing())
@@ -118,21 +113,13 @@ func TestDeinterlaceChange(t *testing.T) {
 	see := func(p *Picture) { widths = append(widths, p.Width) }
 	for _, packets := range [][]Packet{interlaced(t, true), encode(t, EncoderConfig{Width: 64, Height: 64}, 3), interlaced(t, true), interlaced(t, false)} {
 		for _, p := range packets {
-			if err := d.Decode(p.Data, p.PTS, see); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Decode(p.Data, p.PTS, see))
 		}
 	}
-	if err := d.Flush(see); err != nil {
-		t.Fatal(err)
-	}
-	if n := 3*interlacedPictures + 3; len(widths) != n {
-		t.Fatalf("%d pictures, want %d", len(widths), n)
-	}
+	require.NoError(t, d.Flush(see))
+	require.Equal(t, 3*interlacedPictures+3, len(widths), "pictures")
 	for i, w := range widths {
-		if small := i >= interlacedPictures && i < interlacedPictures+3; small != (w == 64) {
-			t.Errorf("picture %d is %d wide", i, w)
-		}
+		assert.Equal(t, w == 64, i >= interlacedPictures && i < interlacedPictures+3, "picture %d is %d wide", i, w)
 	}
 }
 
@@ -154,14 +141,10 @@ func TestDeinterlaceFile(t *testing.T) {
 		stream = append(stream, p.Data...)
 	}
 	path := filepath.Join(t.TempDir(), "fields.h264")
-	if err := os.WriteFile(path, stream, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, stream, 0o600))
 	for mode, combs := range map[Deinterlace]bool{DeinterlaceAuto: false, DeinterlaceOff: true} {
 		m, err := OpenFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.SetDeinterlace(mode)
 		n, last := 0, int64(-1)
 		for {
@@ -169,13 +152,9 @@ func TestDeinterlaceFile(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			pix := make([]byte, 3*p.Width*p.Height)
-			if err := p.BGR(pix); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(pix))
 			if c := combed(pix); (c > 20) != combs || p.PTS <= last {
 				t.Errorf("%s: picture %d at %d has combs of %.1f", mode, n, p.PTS, c)
 			}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/asticode/go-astiav"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // decodeAll returns the pictures of packets by PTS, having seen that those that are kept stay
@@ -17,29 +19,19 @@ func decodeAll(t *testing.T, d *Decoder, packets []Packet) map[int64][]byte {
 	kept := map[int64]*Kept{}
 	emit := func(p *Picture) {
 		pix := make([]byte, 3*p.Width*p.Height)
-		if err := p.BGR(pix); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.BGR(pix))
 		out[p.PTS] = pix
 		k, err := p.Keep()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		kept[p.PTS] = &k
 	}
 	for i, p := range packets {
-		if err := d.Decode(p.Data, p.PTS, emit); err != nil {
-			t.Fatalf("packet %d: %v", i, err)
-		}
+		require.NoError(t, d.Decode(p.Data, p.PTS, emit), "packet %d", i)
 	}
-	if err := d.Flush(emit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Flush(emit))
 	for pts, k := range kept {
 		again := make([]byte, len(out[pts]))
-		if err := k.BGR(again); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, k.BGR(again))
 		if !bytes.Equal(again, out[pts]) {
 			t.Errorf("picture %d that was kept is another one", pts)
 		}
@@ -73,9 +65,7 @@ func TestDevices(t *testing.T) {
 		for _, device := range append(slices.Clone(Devices), "") {
 			t.Run(id.String()+" "+string(device), func(t *testing.T) {
 				d, err := NewDecoderOn(id, device)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer d.Close()
 				got := decodeAll(t, d, packets)
 				for pts, pix := range want {
@@ -100,9 +90,8 @@ func TestDevices(t *testing.T) {
 			})
 		}
 	}
-	if _, err := NewDecoderOn(H264, "abacus"); err == nil {
-		t.Error("an unknown device was accepted")
-	}
+	_, err := NewDecoderOn(H264, "abacus")
+	assert.Error(t, err, "an unknown device was accepted")
 }
 
 // A decoder that is opened for a device whose context is missing meets FFmpeg's own
@@ -116,9 +105,7 @@ func TestDeviceRefuses(t *testing.T) {
 				packets := encode(t, EncoderConfig{Codec: id, Width: 320, Height: 240, FPS: 5}, 8)
 				want := decodeAll(t, newDecoder(t, id), packets)
 				d, err := newDeviceDecoder(id, device, nothing)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer d.Close()
 				if d.Device() != device || d.Fallback() != nil {
 					t.Fatalf("before the first unit: on %s, fallback %v", d.Device(), d.Fallback())
@@ -150,9 +137,7 @@ func TestDeviceFault(t *testing.T) {
 		{errors.Join(ErrUndecodable, astiav.ErrExternal), true},
 		{errors.Join(ErrDevice, astiav.ErrUnknown), true},
 	} {
-		if got := deviceFault(tc.err); got != tc.want {
-			t.Errorf("%v: %v, want %v", tc.err, got, tc.want)
-		}
+		assert.Equal(t, tc.want, deviceFault(tc.err), "%v", tc.err)
 	}
 }
 
@@ -161,17 +146,12 @@ func TestDeviceDecodersAreFreed(t *testing.T) {
 	packets := encode(t, EncoderConfig{Width: 64, Height: 48, FPS: 5}, 1)
 	for range 50 {
 		d, err := newDeviceDecoder(H264, CUDA, func(*astiav.CodecContext, Device) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(decodeAll(t, d, packets)); n != 1 {
-			t.Fatalf("%d pictures", n)
-		}
+		require.NoError(t, err)
+		require.Equal(t, 1, len(decodeAll(t, d, packets)), "pictures")
 		d.Close()
 		d.Close()
 		failing := errors.New("no")
-		if _, err := newDeviceDecoder(H264, VAAPI, func(*astiav.CodecContext, Device) error { return failing }); !errors.Is(err, failing) {
-			t.Fatalf("got %v", err)
-		}
+		_, err = newDeviceDecoder(H264, VAAPI, func(*astiav.CodecContext, Device) error { return failing })
+		require.ErrorIs(t, err, failing)
 	}
 }

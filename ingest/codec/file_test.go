@@ -9,24 +9,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // eachPicture calls f with the pictures of a file.
 func eachPicture(t *testing.T, path string, f func(*Picture)) {
 	t.Helper()
 	m, err := OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	for {
 		p, err := m.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f(p)
 	}
 }
@@ -36,9 +35,7 @@ func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
 	eachPicture(t, path, func(p *Picture) {
 		pts = append(pts, time.Duration(p.PTS))
 		last = make([]byte, 3*p.Width*p.Height)
-		if err := p.BGR(last); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.BGR(last))
 	})
 	return pts, last
 }
@@ -59,9 +56,7 @@ func TestFile(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pts, last := readAll(t, tc.path)
-			if len(pts) != n {
-				t.Fatalf("%d pictures, want %d", len(pts), n)
-			}
+			require.Len(t, pts, n, "pictures")
 			for i, got := range pts {
 				if want := time.Duration(i) * tc.interval; (got - want).Abs() > time.Millisecond {
 					t.Errorf("picture %d at %v, want %v", i, got, want)
@@ -82,9 +77,7 @@ func TestReorderedFile(t *testing.T) {
 		raw = append(raw, p.Data...)
 	}
 	pts, _ := readAll(t, writeFile(t, "clip.h264", raw))
-	if len(pts) != 20 {
-		t.Fatalf("%d pictures, want 20", len(pts))
-	}
+	require.Len(t, pts, 20, "pictures")
 	for i := 1; i < len(pts); i++ {
 		if pts[i] <= pts[i-1] {
 			t.Fatalf("time stamps do not rise: %v", pts)
@@ -132,17 +125,14 @@ func wav() []byte {
 func TestDemuxerClose(t *testing.T) {
 	packets := encode(t, EncoderConfig{Width: 96, Height: 64}, 3)
 	m, err := OpenFile(writeMPEGTS(t, packets, 96, 64, 25))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if w, h := m.Size(); w != 96 || h != 64 {
 		t.Errorf("size %dx%d", w, h)
 	}
 	m.Close()
 	m.Close()
-	if _, err := m.Next(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Next after Close: %v", err)
-	}
+	_, err = m.Next()
+	assert.ErrorIs(t, err, ErrClosed, "Next after Close")
 }
 
 // The encoder takes decoded pictures too.
@@ -150,17 +140,13 @@ func TestEncodePicture(t *testing.T) {
 	packets := encode(t, EncoderConfig{Width: 96, Height: 64}, 4)
 	d := newDecoder(t, H264)
 	e, err := NewEncoder(EncoderConfig{Width: 96, Height: 64, CRF: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	n := 0
 	for i, p := range packets {
 		err := d.Decode(p.Data, 0, func(pic *Picture) {
 			out, err := e.Picture(pic, i == 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, o := range out {
 				if o.PTS != int64(n) || o.Key != (i == 0 || i == 2) {
 					t.Errorf("packet %d: PTS %d key %v", n, o.PTS, o.Key)
@@ -168,13 +154,9 @@ func TestEncodePicture(t *testing.T) {
 				n++
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if n != len(packets) {
-		t.Errorf("%d packets, want %d", n, len(packets))
-	}
+	assert.Equal(t, len(packets), n, "packets")
 }
 
 // A bound on the bit rate holds for pictures that nothing else would, whose pixels need not be square.
@@ -182,14 +164,10 @@ func TestMaxRate(t *testing.T) {
 	const size, frames = 256, 50 // two seconds
 	encoded := func(rate int) (bytes int) {
 		e, err := NewEncoder(EncoderConfig{Width: size, Height: size, MaxRate: rate, PixelAspect: 4. / 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer e.Close()
 		d, err := NewDecoder(H264)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer d.Close()
 		noise, pix := rand.NewChaCha8([32]byte{}), make([]byte, 3*size*size)
 		for range frames {
@@ -199,13 +177,11 @@ func TestMaxRate(t *testing.T) {
 				t.Fatal(len(packets), err)
 			}
 			bytes += len(packets[0].Data)
-			if err := d.Decode(packets[0].Data, 0, func(p *Picture) {
+			require.NoError(t, d.Decode(packets[0].Data, 0, func(p *Picture) {
 				if math.Abs(p.PixelAspect-4./3) > 1e-3 {
 					t.Fatalf("pixels are %v as wide as high", p.PixelAspect)
 				}
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		return bytes
 	}
@@ -229,15 +205,11 @@ func TestEncoderErrors(t *testing.T) {
 		}
 	}
 	e, err := NewEncoder(EncoderConfig{Width: 64, Height: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.BGR(make([]byte, 5), false); err == nil {
-		t.Error("BGR took 5 bytes for a picture")
-	}
+	require.NoError(t, err)
+	_, err = e.BGR(make([]byte, 5), false)
+	assert.Error(t, err, "BGR took 5 bytes for a picture")
 	e.Close()
 	e.Close()
-	if _, err := e.BGR(nil, false); !errors.Is(err, ErrClosed) {
-		t.Errorf("BGR after Close: %v", err)
-	}
+	_, err = e.BGR(nil, false)
+	assert.ErrorIs(t, err, ErrClosed, "BGR after Close")
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What is no video is not shown as one, although FFmpeg can draw text, follow playlists and count up names of
@@ -17,20 +20,14 @@ func TestFormats(t *testing.T) {
 	video := writeMPEGTS(t, packets, 96, 64, 10)
 	dir := filepath.Dir(video)
 	picture, err := NewJPEGEncoder(96, 64, 96, 64, 80)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer picture.Close()
 	jpeg, err := picture.Encode(make([]byte, 96*64*3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	base := filepath.Base(video)
@@ -38,9 +35,7 @@ func TestFormats(t *testing.T) {
 	write("002.jpg", string(jpeg))
 	secret := write("secret.txt", lines)
 	link := filepath.Join(dir, "link.mp4")
-	if err := os.Symlink(secret, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(secret, link))
 	for name, path := range map[string]string{
 		"text":                        secret,
 		"text that is called a video": write("text.avi", lines),
@@ -90,17 +85,13 @@ func TestFormats(t *testing.T) {
 // Nothing waits for the other end of a pipe.
 func TestPipeIsNoFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "a.mp4")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{pipe, "/dev/zero", "/dev/ptmx"} {
 		m, err := OpenFile(path)
 		if err == nil {
 			m.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "accepted: a regular file") {
-			t.Errorf("%s: %v", path, err)
-		}
+		assert.ErrorContains(t, err, "accepted: a regular file", "%s", path)
 	}
 	if _, err := OpenCapture(pipe, CaptureConfig{}); !errors.Is(err, ErrCapture) || !strings.Contains(err.Error(), "accepted: such as /dev/video0") {
 		t.Errorf("a pipe as a camera: %v", err)

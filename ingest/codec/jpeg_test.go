@@ -2,14 +2,15 @@ package codec
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // gradient is a picture about as hard as a real one.
@@ -25,20 +26,15 @@ func gradient(width, height int) []byte {
 func encodeJPEG(t testing.TB, bgr []byte, width, height, toWidth, toHeight, quality int) ([]byte, image.Image) {
 	t.Helper()
 	e, err := NewJPEGEncoder(width, height, toWidth, toHeight, quality)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	var out []byte
 	for range 2 { // the second of a stream as well
-		if out, err = e.Encode(bgr); err != nil {
-			t.Fatal(err)
-		}
+		out, err = e.Encode(bgr)
+		require.NoError(t, err)
 	}
 	img, err := jpeg.Decode(bytes.NewReader(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if img.Bounds() != image.Rect(0, 0, toWidth, toHeight) {
 		t.Fatalf("%v, want %d×%d", img.Bounds(), toWidth, toHeight)
 	}
@@ -85,13 +81,9 @@ func TestJPEGQuality(t *testing.T) {
 	for _, quality := range []int{20, 50, 80, 95} {
 		data, img := encodeJPEG(t, bgr, width, height, width, height, quality)
 		var theirs bytes.Buffer
-		if err := jpeg.Encode(&theirs, rgba, &jpeg.Options{Quality: quality}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, jpeg.Encode(&theirs, rgba, &jpeg.Options{Quality: quality}))
 		reference, err := jpeg.Decode(bytes.NewReader(theirs.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, want := psnr(img), psnr(reference)
 		t.Logf("quality %d: %d bytes and %.1f dB, of Go's %d and %.1f", quality, len(data), got, theirs.Len(), want)
 		if math.Abs(got-want) > 3 || got <= last {
@@ -109,17 +101,13 @@ func TestJPEGRefuses(t *testing.T) {
 		}
 	}
 	e, err := NewJPEGEncoder(2, 2, 2, 2, 80)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Encode(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "BGR24 of 2x2 is 12 bytes, got 10") {
-		t.Errorf("10 bytes: %v", err)
-	}
+	require.NoError(t, err)
+	_, err = e.Encode(make([]byte, 10))
+	assert.ErrorContains(t, err, "BGR24 of 2x2 is 12 bytes, got 10", "10 bytes")
 	e.Close()
 	e.Close()
-	if _, err := e.Encode(make([]byte, 12)); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed: %v", err)
-	}
+	_, err = e.Encode(make([]byte, 12))
+	assert.ErrorIs(t, err, ErrClosed, "closed")
 }
 
 func BenchmarkJPEG(b *testing.B) {
@@ -127,17 +115,13 @@ func BenchmarkJPEG(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d/%d", size[0], size[1], size[2]), func(b *testing.B) {
 			bgr := gradient(size[0], size[1])
 			e, err := NewJPEGEncoder(size[0], size[1], size[2], size[3], 80)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer e.Close()
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				out, err := e.Encode(bgr)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				n = len(out)
 			}
 			b.ReportMetric(float64(n)/1000, "kB")

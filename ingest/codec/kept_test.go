@@ -3,6 +3,9 @@ package codec
 import (
 	"bytes"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // However many pictures of a decoder are kept, it decodes on, and they stay what they were when
@@ -17,54 +20,38 @@ func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
 			var packets []Packet
 			if id == MJPEG {
 				e, err := NewJPEGEncoder(width, height, width, height, 80)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer e.Close()
 				for i := range n {
 					data, err := e.Encode(ramp(width, height, 8*i%width))
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					packets = append(packets, Packet{Data: data, PTS: int64(i)})
 				}
 			} else {
 				packets = encode(t, EncoderConfig{Codec: id, Width: width, Height: height, FPS: 5}, n)
 			}
 			d, err := NewDecoder(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var want [][]byte
 			var kept []*Kept
 			emit := func(p *Picture) {
 				pix := make([]byte, 3*p.Width*p.Height)
-				if err := p.BGR(pix); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.BGR(pix))
 				k, err := p.Keep()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				want, kept = append(want, pix), append(kept, &k)
 			}
 			for _, p := range packets {
-				if err := d.Decode(p.Data, p.PTS, emit); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, d.Decode(p.Data, p.PTS, emit))
 			}
-			if err := d.Flush(emit); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Flush(emit))
 			d.Close()
 			if len(kept) != n {
 				t.Fatalf("%d pictures of %d", len(kept), n)
 			}
 			got := make([]byte, 3*width*height)
 			for i, k := range kept {
-				if err := k.BGR(got); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, k.BGR(got))
 				if !bytes.Equal(got, want[i]) {
 					t.Fatalf("picture %d is another one", i)
 				}
@@ -72,9 +59,7 @@ func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
 				if b := k.Bytes(); b < width*height*3/2 || b > width*height*2 {
 					t.Errorf("%d bytes for %d pixels", b, width*height)
 				}
-				if err := k.BGR(got[:9]); err == nil {
-					t.Error("a buffer of 9 bytes is large enough")
-				}
+				assert.Error(t, k.BGR(got[:9]), "a buffer of 9 bytes is large enough")
 				k.Free()
 			}
 		})

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCheckSize(t *testing.T) {
@@ -21,9 +23,7 @@ func TestCheckSize(t *testing.T) {
 		{16, 256, nil}, {1, 400, ErrTooNarrow}, {8192, 16, ErrTooNarrow}, {100, 1601, ErrTooNarrow},
 		{0, 10, ErrUndecodable}, {10, -1, ErrUndecodable},
 	} {
-		if err := CheckSize(tc.width, tc.height); !errors.Is(err, tc.want) {
-			t.Errorf("%d×%d: %v, want %v", tc.width, tc.height, err, tc.want)
-		}
+		assert.ErrorIs(t, CheckSize(tc.width, tc.height), tc.want, "%d×%d", tc.width, tc.height)
 	}
 }
 
@@ -71,9 +71,7 @@ func TestAnnouncedSizes(t *testing.T) {
 // An AV1 sequence header announces the largest picture of the stream.
 func TestAnnouncedAV1(t *testing.T) {
 	tu := encode(t, EncoderConfig{Codec: AV1, Width: 64, Height: 64}, 1)[0].Data
-	if err := checkAnnounced(AV1, tu); err != nil {
-		t.Errorf("64×64: %v", err)
-	}
+	assert.NoError(t, checkAnnounced(AV1, tu), "64×64")
 	var w bitWriter
 	w.bits(0, 3)      // profile
 	w.bits(1, 1)      // still picture
@@ -86,13 +84,9 @@ func TestAnnouncedAV1(t *testing.T) {
 	w.bits(0, 3+3+2)  // tools; no superres, cdef, restoration
 	w.bits(0, 16)     // colour, film grain
 	header := append([]byte{0x0a, byte(len(w.buf))}, w.buf...)
-	if err := checkAnnounced(AV1, append([]byte{0x12, 0}, header...)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("16384×16384: %v", err)
-	}
+	assert.ErrorIs(t, checkAnnounced(AV1, append([]byte{0x12, 0}, header...)), ErrTooLarge, "16384×16384")
 	for n := range header { // cut short it is FFmpeg's to judge
-		if err := checkAnnounced(AV1, header[:n]); err != nil {
-			t.Errorf("%d bytes: %v", n, err)
-		}
+		assert.NoError(t, checkAnnounced(AV1, header[:n]), "%d bytes", n)
 	}
 }
 
@@ -100,9 +94,7 @@ func TestAnnouncedAV1(t *testing.T) {
 func TestEndlessParameterSets(t *testing.T) {
 	key := encode(t, EncoderConfig{Width: 64, Height: 64}, 1)[0].Data
 	var nalus h264.AnnexB
-	if err := nalus.Unmarshal(key); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nalus.Unmarshal(key))
 	d := newDecoder(t, H264)
 	send := func(au []byte) (pictures int) {
 		_ = d.Decode(au, 0, func(*Picture) { pictures++ })
@@ -125,22 +117,17 @@ func TestEndlessParameterSets(t *testing.T) {
 	if rose := peakMB(t) - before; rose > 20 {
 		t.Errorf("memory rose by %d MiB in 20,000 access units of parameter sets", rose)
 	}
-	if n := send(key); n != 1 {
-		t.Errorf("%d pictures of a key frame after that, want 1", n)
-	}
+	assert.Equal(t, 1, send(key), "pictures of a key frame after that")
 }
 
 // peakMB is the most memory the process ever had resident, in MiB.
 func peakMB(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	var kB int
-	if _, err := fmt.Sscan(rest, &kB); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(rest, &kB)
+	require.NoError(t, err)
 	return kB >> 10
 }

@@ -5,19 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // resident is the process's resident memory in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var size, pages int
-	if _, err := fmt.Sscan(string(statm), &size, &pages); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(string(statm), &size, &pages)
+	require.NoError(t, err)
 	return pages * os.Getpagesize()
 }
 
@@ -33,15 +32,11 @@ func freed(t *testing.T, n, width, height int) (alone, withGiveBack int) {
 	}
 	for _, p := range packets {
 		for i, d := range decoders {
-			if err := d.Decode(p.Data, p.PTS, func(p *Picture) {
+			require.NoError(t, d.Decode(p.Data, p.PTS, func(p *Picture) {
 				k, err := p.Keep()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				kept[i] = append(kept[i], &k)
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 	}
 	decoders[0].Close()

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // exif returns a JPEG with an APP1 segment that says how it is to be turned, EXIF's 1 to 8.
@@ -50,9 +53,7 @@ func corners(width, height int) []byte {
 func shown(t *testing.T, p *Picture) []byte {
 	t.Helper()
 	pix := make([]byte, 3*p.Width*p.Height)
-	if err := p.BGR(pix); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.BGR(pix))
 	return pix
 }
 
@@ -63,9 +64,7 @@ func TestOrientation(t *testing.T) {
 		w, h := size[0], size[1]
 		plain, _ := encodeJPEG(t, corners(w, h), w, h, w, h, 95)
 		var flat []byte
-		if err := DecodeJPEG(plain, func(p *Picture) { flat = shown(t, p) }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, DecodeJPEG(plain, func(p *Picture) { flat = shown(t, p) }))
 		for orientation := 1; orientation <= 8; orientation++ {
 			want, width, height := oriented(flat, w, h, orientation)
 			check := func(p *Picture) {
@@ -73,9 +72,7 @@ func TestOrientation(t *testing.T) {
 					t.Errorf("%v by %d: another picture, of %d×%d", size, orientation, p.Width, p.Height)
 				}
 				k, err := p.Keep()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer k.Free()
 				got := make([]byte, 3*w*h)
 				if err := k.BGR(got); err != nil || !bytes.Equal(got, want) {
@@ -90,9 +87,7 @@ func TestOrientation(t *testing.T) {
 				}
 			}
 			image := exif(plain, byte(orientation))
-			if err := DecodeJPEG(image, check); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, DecodeJPEG(image, check))
 			n := 0
 			if err := newDecoder(t, MJPEG).Decode(image, 0, func(p *Picture) { n++; check(p) }); err != nil || n != 1 {
 				t.Errorf("%d pictures, %v", n, err)
@@ -105,11 +100,9 @@ func TestOrientation(t *testing.T) {
 func TestEncodeTurned(t *testing.T) {
 	plain, _ := encodeJPEG(t, corners(64, 32), 64, 32, 64, 32, 95)
 	e, err := NewEncoder(EncoderConfig{Width: 32, Height: 64, CRF: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
-	if err := DecodeJPEG(exif(plain, 6), func(p *Picture) {
+	require.NoError(t, DecodeJPEG(exif(plain, 6), func(p *Picture) {
 		out, err := e.Picture(p, true)
 		if err != nil || len(out) != 1 {
 			t.Fatalf("%d packets, %v", len(out), err)
@@ -121,16 +114,12 @@ func TestEncodeTurned(t *testing.T) {
 		}); err != nil || n != 1 {
 			t.Errorf("%d pictures, %v", n, err)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func nearly(t *testing.T, got, want []byte, tolerance float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d bytes, want %d", len(got), len(want))
-	}
+	require.Len(t, got, len(want), "bytes")
 	for i := range got {
 		if math.Abs(float64(got[i])-float64(want[i])) > tolerance {
 			t.Fatalf("byte %d is %d, want %d", i, got[i], want[i])
@@ -143,21 +132,13 @@ func mp4(t *testing.T, width, height, n int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.mp4")
 	m, err := CreateFile(path, EncoderConfig{Width: width, Height: height, FPS: 10, GOP: 100, CRF: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range n {
-		if err := m.BGR(corners(width, height), 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.BGR(corners(width, height), 0))
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -170,14 +151,10 @@ const (
 func firstPicture(t *testing.T, data []byte, use func(m *Demuxer, p *Picture)) {
 	t.Helper()
 	m, err := OpenFile(writeFile(t, "a.mp4", data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	p, err := m.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	use(m, p)
 }
 
@@ -233,9 +210,7 @@ const (
 func decodeHex(t *testing.T, text string, use func(*Picture)) {
 	t.Helper()
 	data, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	if err := newDecoder(t, H264).Decode(data, 0, func(p *Picture) { n++; use(p) }); err != nil || n != 1 {
 		t.Fatalf("%d pictures, %v", n, err)
@@ -301,20 +276,16 @@ func TestFileSampleAspect(t *testing.T) {
 func TestDecodeJPEG(t *testing.T) {
 	whole, _ := encodeJPEG(t, corners(64, 48), 64, 48, 64, 48, 90)
 	var want []byte
-	if err := DecodeJPEG(whole, func(p *Picture) { want = shown(t, p) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, DecodeJPEG(whole, func(p *Picture) { want = shown(t, p) }))
 	bare := withoutTables(whole)
 	if len(bare) == len(whole) {
 		t.Fatal("there were no Huffman tables")
 	}
-	if err := DecodeJPEG(bare, func(p *Picture) {
+	assert.NoError(t, DecodeJPEG(bare, func(p *Picture) {
 		if !bytes.Equal(shown(t, p), want) {
 			t.Error("without Huffman tables it is another picture")
 		}
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 	for name, data := range map[string][]byte{
 		"nothing": nil, "cut short": whole[:len(whole)/2], "cut near its end": whole[:len(whole)*3/4], "its head alone": whole[:bytes.Index(whole, []byte{0xff, 0xda})], "no JPEG": []byte("\xff\xd8\xff this is none"), //nolint:gocritic // it has a scan
 	} {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/asticode/go-astiav"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // layers returns a superframe of pictures by themselves, of these sides.
@@ -23,9 +25,7 @@ func layers(t *testing.T, sides ...int) []byte {
 		parts = append(parts, encode(t, EncoderConfig{Codec: VP9, Width: side, Height: side}, 1)[0].Data)
 	}
 	au, err := JoinVP9(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return au
 }
 
@@ -33,22 +33,17 @@ func layers(t *testing.T, sides ...int) []byte {
 func TestJoinVP9(t *testing.T) {
 	a, b, c := []byte("lowest"), bytes.Repeat([]byte("middle"), 20000), []byte("highest")
 	two, err := JoinVP9([][]byte{a, b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	three, err := JoinVP9([][]byte{two, c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := VP9Frames(three); !slices.EqualFunc(got, [][]byte{a, b, c}, bytes.Equal) {
 		t.Errorf("%d frames came back", len(got))
 	}
 	if one, err := JoinVP9([][]byte{c}); err != nil || !bytes.Equal(one, c) {
 		t.Errorf("a single frame became %q, %v", one, err)
 	}
-	if _, err := JoinVP9(slices.Repeat([][]byte{a}, 9)); err == nil {
-		t.Error("nine frames were joined")
-	}
+	_, err = JoinVP9(slices.Repeat([][]byte{a}, 9))
+	assert.Error(t, err, "nine frames were joined")
 	for _, odd := range [][]byte{nil, {0xc1}, {0xc1, 9, 9, 0xc1}, {1, 2, 0xc0}, {0xd9, 0xd9}} {
 		if got := VP9Frames(odd); len(got) != 1 || !bytes.Equal(got[0], odd) {
 			t.Errorf("%x: %d frames", odd, len(got))
@@ -62,9 +57,7 @@ func TestSpatialLayers(t *testing.T) {
 	d := newDecoder(t, VP9)
 	var sides []int
 	for i := range 3 {
-		if err := d.Decode(au, int64(i), func(p *Picture) { sides = append(sides, p.Width) }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(au, int64(i), func(p *Picture) { sides = append(sides, p.Width) }))
 	}
 	if !slices.Equal(sides, []int{256, 256, 256}) {
 		t.Errorf("pictures of %v came", sides)
@@ -76,13 +69,9 @@ func TestSpatialLayers(t *testing.T) {
 		ivf = append(binary.LittleEndian.AppendUint64(ivf, uint64(i)), au...)
 	}
 	path := filepath.Join(t.TempDir(), "layers.ivf")
-	if err := os.WriteFile(path, ivf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, ivf, 0o600))
 	m, err := OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	sides = nil
 	for {
@@ -90,9 +79,7 @@ func TestSpatialLayers(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sides = append(sides, p.Width)
 	}
 	if !slices.Equal(sides, []int{256, 256, 256}) {
@@ -103,14 +90,10 @@ func TestSpatialLayers(t *testing.T) {
 // A device would begin anew with the size of each layer: software decodes them, and says so.
 func TestSpatialLayersOnDevice(t *testing.T) {
 	d, err := newDeviceDecoder(VP9, VAAPI, func(*astiav.CodecContext, Device) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	side := 0
-	if err := d.Decode(layers(t, 64, 128), 0, func(p *Picture) { side = p.Width }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Decode(layers(t, 64, 128), 0, func(p *Picture) { side = p.Width }))
 	if side != 128 || d.Device() != Software || !strings.Contains(fmt.Sprint(d.Fallback()), "spatial layers") {
 		t.Errorf("a picture of %d on %s, fallback %v", side, d.Device(), d.Fallback())
 	}
@@ -120,10 +103,6 @@ func TestSpatialLayersOnDevice(t *testing.T) {
 func TestAnnouncedLayers(t *testing.T) {
 	small := encode(t, EncoderConfig{Codec: VP9, Width: 64, Height: 64}, 1)[0].Data
 	au, err := JoinVP9([][]byte{small, announce16k[VP9](slices.Clone(small))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkAnnounced(VP9, au); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("%v", err)
-	}
+	require.NoError(t, err)
+	assert.ErrorIs(t, checkAnnounced(VP9, au), ErrTooLarge)
 }

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -33,9 +36,7 @@ func TestPrepareSample(t *testing.T) {
 			t.Errorf("progress promises %d frames", total)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Len() != 795 || c.Width != 768 || c.Height != 576 || c.FPS != 10 || c.Start != start || c.Codec != codec.H264 {
 		t.Fatalf("clip of %d frames %dx%d at %d, start %d, %v", c.Len(), c.Width, c.Height, c.FPS, c.Start, c.Codec)
 	}
@@ -58,23 +59,17 @@ func TestPrepareSample(t *testing.T) {
 func decodeFirst(t *testing.T, c *Clip, n int) []byte {
 	t.Helper()
 	d, err := codec.NewDecoder(c.Codec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	var au []byte
 	for _, nalu := range c.units[n] {
 		au = append(append(au, 0, 0, 0, 1), nalu...)
 	}
 	var out []byte
-	if err := d.Decode(au, 0, func(p *codec.Picture) {
+	require.NoError(t, d.Decode(au, 0, func(p *codec.Picture) {
 		out = make([]byte, 3*p.Width*p.Height)
-		if err := p.BGR(out); err != nil {
-			t.Fatal(err)
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+		require.NoError(t, p.BGR(out))
+	}))
 	if out == nil {
 		t.Fatalf("frame %d does not decode alone", n)
 	}
@@ -84,20 +79,14 @@ func decodeFirst(t *testing.T, c *Clip, n int) []byte {
 func sourceFrame(t *testing.T, n int) []byte {
 	t.Helper()
 	m, err := codec.OpenFile(ClipPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	for i := 0; ; i++ {
 		p, err := m.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i == n {
 			out := make([]byte, 3*p.Width*p.Height)
-			if err := p.BGR(out); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(out))
 			return out
 		}
 	}
@@ -119,18 +108,14 @@ func smallClip(t *testing.T, n int) string {
 		raw = append(raw, p.Data...)
 	}
 	path := filepath.Join(t.TempDir(), "clip.h264")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	return path
 }
 
 func smallPackets(t *testing.T, cfg codec.EncoderConfig, n int) []codec.Packet {
 	t.Helper()
 	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer enc.Close()
 	var out []codec.Packet
 	for i := range n {
@@ -139,15 +124,11 @@ func smallPackets(t *testing.T, cfg codec.EncoderConfig, n int) []codec.Packet {
 			pix[j] = byte(10*i + j/96)
 		}
 		p, err := enc.BGR(pix, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, p...)
 	}
 	p, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(out, p...)
 }
 
@@ -156,13 +137,9 @@ func TestPrepareOther(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "clip.mjpeg")
 	var raw bytes.Buffer
 	for range 4 {
-		if err := jpeg.Encode(&raw, image.NewYCbCr(image.Rect(0, 0, 63, 49), image.YCbCrSubsampleRatio420), nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, jpeg.Encode(&raw, image.NewYCbCr(image.Rect(0, 0, 63, 49), image.YCbCrSubsampleRatio420), nil))
 	}
-	if err := os.WriteFile(odd, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(odd, raw.Bytes(), 0o600))
 	for path, want := range map[string]Clip{
 		odd:              {Width: 64, Height: 50, units: make([][][]byte, 4)},
 		smallClip(t, 1):  {Width: 64, Height: 48, units: make([][][]byte, 1)},
@@ -203,9 +180,8 @@ func TestPrepareErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Prepare(context.Background(), path, Shape{Start: 3}, nil); err != nil {
-		t.Error(err)
-	}
+	_, err := Prepare(context.Background(), path, Shape{Start: 3}, nil)
+	assert.NoError(t, err)
 }
 
 // A clip made into another shape: its size, rate and length, and still the same
@@ -214,9 +190,7 @@ func TestPrepare(t *testing.T) {
 	shape := Shape{Width: 384, Height: 144, FPS: 25, Frames: 30}
 	last, total := 0, 0
 	c, err := Prepare(t.Context(), ClipPath, shape, func(done, of int) { last, total = done, of })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Len() != 30 || c.Width != 384 || c.Height != 144 || c.FPS != 25 || c.Start != 0 || last != 30 || total != 30 {
 		t.Fatalf("clip of %d frames %dx%d at %d, start %d; progress %d of %d", c.Len(), c.Width, c.Height, c.FPS, c.Start, last, total)
 	}
@@ -231,7 +205,6 @@ func TestPrepare(t *testing.T) {
 	if d := meanDifference(got, small); d > 12 {
 		t.Errorf("the small picture differs from the large one by %.1f grey levels on average", d)
 	}
-	if _, err := Prepare(t.Context(), ClipPath, Shape{Width: 33}, nil); err == nil || !strings.Contains(err.Error(), "even") {
-		t.Errorf("an odd width: %v", err)
-	}
+	_, err = Prepare(t.Context(), ClipPath, Shape{Width: 33}, nil)
+	assert.ErrorContains(t, err, "even", "an odd width")
 }

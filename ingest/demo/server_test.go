@@ -15,6 +15,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/waitfor"
@@ -25,17 +27,11 @@ var testClip = codec.EncoderConfig{Width: 64, Height: 48, FPS: 50, GOP: 4}
 func newServer(t *testing.T, cfg Config, start, frames int) *Server {
 	t.Helper()
 	c, err := NewClip(testClip, smallPackets(t, testClip, frames))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Start = start
 	s, err := NewServer(c, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -49,13 +45,9 @@ type sample struct {
 func client(t *testing.T, address string, proto gortsplib.Protocol) (<-chan sample, <-chan *rtcp.SenderReport, error) {
 	t.Helper()
 	u, err := base.ParseURL(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &gortsplib.Client{Scheme: u.Scheme, Host: u.Host, Protocol: &proto}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	t.Cleanup(c.Close)
 	desc, _, err := c.Describe(u)
 	if err != nil {
@@ -67,9 +59,7 @@ func client(t *testing.T, address string, proto gortsplib.Protocol) (<-chan samp
 		t.Fatalf("description has no H.264 with parameter sets: %+v", desc)
 	}
 	dec, err := f.CreateDecoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := c.Setup(desc.BaseURL, media, 0, 0); err != nil {
 		return nil, nil, err
 	}
@@ -103,9 +93,7 @@ func TestServe(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, Config{}, start, frames)
 			samples, reports, err := client(t, s.URL(), proto)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var first uint32
 			for i := range 2*frames + 3 {
 				got := receive(t, samples)
@@ -125,9 +113,7 @@ func TestServe(t *testing.T) {
 			}
 			// A second client joins the running stream.
 			second, _, err := client(t, s.URL(), proto)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := receive(t, second); got.ticks-first < 2*frames*clockRate/50 {
 				t.Errorf("second client's first frame is %d ticks after the first client's", got.ticks-first)
 			}
@@ -144,24 +130,16 @@ func TestServeLargeFrames(t *testing.T) {
 		pix[i] = byte(noise.Uint32())
 	}
 	clip, err := Draw(cfg, 1, func(int) []byte { return pix })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := len(clip.units[0][len(clip.units[0])-1]); n < 256*1460 || n > writeQueue*1400 {
 		t.Fatalf("the frame has %d bytes; want more than 256 packets and less than %d", n, writeQueue)
 	}
 	s, err := NewServer(clip, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	samples, _, err := client(t, s.URL(), gortsplib.ProtocolTCP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := receive(t, samples); !equal(got.au, clip.units[0]) {
 		t.Error("the frame is not what was sent")
 	}
@@ -196,9 +174,7 @@ func TestCredentials(t *testing.T) {
 func TestReturnOnSamePort(t *testing.T) {
 	first := newServer(t, Config{}, 0, 4)
 	samples, _, err := client(t, first.URL(), gortsplib.ProtocolTCP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	receive(t, samples)
 	first.Close()
 	first.Close()
@@ -207,47 +183,30 @@ func TestReturnOnSamePort(t *testing.T) {
 		t.Errorf("URL %s, then %s", first.URL(), second.URL())
 	}
 	samples, _, err = client(t, second.URL(), gortsplib.ProtocolTCP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	receive(t, samples)
 }
 
 func TestServerErrors(t *testing.T) {
 	clip, err := NewClip(testClip, smallPackets(t, testClip, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewServer(nil, Config{}); err == nil {
-		t.Error("a server of no clip")
-	}
-	if _, err := NewServer(clip, Config{Addr: "nonsense"}); err == nil {
-		t.Error("address nonsense was accepted")
-	}
-	if _, err := NewClip(testClip, smallPackets(t, testClip, 2)[1:]); err == nil {
-		t.Error("a clip without a key frame at its start was accepted")
-	}
+	require.NoError(t, err)
+	_, err = NewServer(nil, Config{})
+	assert.Error(t, err, "a server of no clip")
+	_, err = NewServer(clip, Config{Addr: "nonsense"})
+	assert.Error(t, err, "address nonsense was accepted")
+	_, err = NewClip(testClip, smallPackets(t, testClip, 2)[1:])
+	assert.Error(t, err, "a clip without a key frame at its start was accepted")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer busy.Close()
 	s, err := NewServer(clip, Config{Addr: busy.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
-	if err := s.Start(); err == nil {
-		t.Error("two servers on one port")
-	}
+	assert.Error(t, s.Start(), "two servers on one port")
 	unstarted, err := NewServer(clip, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	unstarted.Close()
-	if err := unstarted.Start(); err == nil {
-		t.Error("started after Close")
-	}
+	assert.Error(t, unstarted.Start(), "started after Close")
 }
 
 // After Stop nothing more comes, all that was sent has come, and the client is
@@ -255,9 +214,7 @@ func TestServerErrors(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := newServer(t, Config{}, 0, 10)
 	samples, _, err := client(t, s.URL(), gortsplib.ProtocolTCP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	receive(t, samples)
 	sent := s.Stop()
 	for range sent - 1 {
@@ -272,9 +229,7 @@ func TestStop(t *testing.T) {
 func TestNoTunnels(t *testing.T) {
 	s := newServer(t, Config{}, 0, 4)
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL(), "rtsp://"), Path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Protocol: rtsp.onvif.org\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\nX"); err != nil {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/onvif/onviftest"
 	"github.com/segd/segd/internal/freeport"
@@ -28,9 +30,7 @@ import (
 // The digest is that of ONVIF's Application Programmer's Guide, section 6.1.
 func TestPasswordDigest(t *testing.T) {
 	nonce, err := base64.StdEncoding.DecodeString("LKqI6G/AikKCQrN0zqZFlg==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := passwordDigest(nonce, "2010-09-16T07:50:45Z", "userpassword"), "tuOSpGlFlIXsozq4HFNeeGeFLEI="; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -76,21 +76,15 @@ func TestInspect(t *testing.T) {
 			address := tc.sim.Start(t)
 			for _, given := range []string{address, "http://" + address, "http://" + address + "/onvif/device_service"} {
 				d, err := Inspect(t.Context(), given, tc.sim.User, tc.sim.Password)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for i := range d.Profiles {
 					d.Profiles[i].Error = strings.TrimPrefix(d.Profiles[i].Error, "onvif: "+address+" ")
 				}
-				if diff := cmp.Diff(tc.want("127.0.0.1"), d.Profiles); diff != "" {
-					t.Errorf("%s: %s", given, diff)
-				}
+				assert.Empty(t, cmp.Diff(tc.want("127.0.0.1"), d.Profiles), "%s", given)
 				if n := tc.sim.Refused(); n > 0 {
 					t.Errorf("%d questions with the right user were refused: %q", n, tc.sim.Asked())
 				}
-				if d.Service != "http://"+address+"/onvif/device_service" {
-					t.Errorf("service %s", d.Service)
-				}
+				assert.Equal(t, "http://"+address+"/onvif/device_service", d.Service, "service")
 				if wrong := d.ClockAhead - tc.sim.Ahead.Seconds(); d.ClockKnown == tc.sim.ShutClock && !tc.sim.HTTPDigest || d.ClockKnown && (wrong < -2 || wrong > 2) {
 					t.Errorf("its clock: known %v, %v s ahead; it is %v", d.ClockKnown, d.ClockAhead, tc.sim.Ahead)
 				}
@@ -256,9 +250,8 @@ func TestInspectNoAnswer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Inspect(ctx, nobody, "", ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
-	}
+	_, err := Inspect(ctx, nobody, "", "")
+	assert.ErrorIs(t, err, context.Canceled, "ended")
 }
 
 func TestInspectAddress(t *testing.T) {
@@ -335,9 +328,8 @@ func TestInspectEnds(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	if _, err := Inspect(t.Context(), server.URL, "", ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Inspect(t.Context(), server.URL, "", "")
+	require.NoError(t, err)
 	waitfor.True(t, "no connection to be left", func() bool { return open.Load() == 0 })
 }
 
@@ -373,9 +365,7 @@ func TestInspectPart(t *testing.T) {
 		d, err := c.inspect(t.Context(), &url.URL{Scheme: "http", Host: address, Path: devicePath})
 		real.(bounded).CloseIdleConnections()
 		if !tc.some {
-			if !errors.Is(err, ErrNoAnswer) {
-				t.Errorf("%s: %+v %v", tc.at, d, err)
-			}
+			assert.ErrorIs(t, err, ErrNoAnswer, "%s: %+v", tc.at, d)
 			continue
 		}
 		if err != nil || len(d.Profiles) != 3 || d.Profiles[0].URL == "" || d.Profiles[1].URL != "" || !strings.Contains(d.Profiles[1].Error, "does not answer") {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/onvif/onviftest"
 )
@@ -21,9 +23,7 @@ func came(t *testing.T, probes <-chan string, list []Camera, err error) []Camera
 	if len(probes) == 0 {
 		t.Skipf("a multicast sent by the loopback interface does not come back on it here (%v)", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list
 }
 
@@ -48,17 +48,13 @@ func TestDiscover(t *testing.T) {
 		if took := time.Since(began); took < wait {
 			t.Errorf("it took %v", took)
 		}
-		if len(list) != 2 {
-			t.Fatalf("found %+v", list)
-		}
+		require.Len(t, list, 2, "found %+v", list)
 		const at = "127.0.0.1"
 		want := []Camera{
 			{Endpoint: "urn:uuid:2", Address: at, Services: []string{"http://" + at + ":8000/onvif/device_service", "https://" + at + "/x"}},
 			{Endpoint: "urn:uuid:5f5a69c2-e0ae-504f-829b-00001", Name: "Front Door", Hardware: "DS-2CD2043", Address: at, Services: []string{"http://" + at + "/onvif/device_service"}},
 		}
-		if diff := cmp.Diff(want, list); diff != "" {
-			t.Error(diff)
-		}
+		assert.Empty(t, cmp.Diff(want, list))
 		if len(probes) < 2 {
 			t.Fatalf("%d probes; want one and the same, twice", len(probes))
 		}
@@ -79,21 +75,18 @@ func TestDiscover(t *testing.T) {
 			return list
 		})
 		list, err := Discover(t.Context(), 2*time.Second, onviftest.Loopback(t).Name)
-		if list = came(t, probes, list, err); len(list) != maxCameras {
-			t.Errorf("%d cameras", len(list))
-		}
+		list = came(t, probes, list, err)
+		assert.Equal(t, maxCameras, len(list), "cameras")
 	})
 	t.Run("ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(2*repeatAfter, cancel) // when nothing but the end is waited for
-		if _, err := Discover(ctx, time.Hour, onviftest.Loopback(t).Name); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		_, err := Discover(ctx, time.Hour, onviftest.Loopback(t).Name)
+		assert.ErrorIs(t, err, context.Canceled)
 	})
 	t.Run("no such interface", func(t *testing.T) {
-		if _, err := Discover(t.Context(), time.Second, "nosuch0"); err == nil || !strings.Contains(err.Error(), onviftest.Loopback(t).Name) {
-			t.Error(err)
-		}
+		_, err := Discover(t.Context(), time.Second, "nosuch0")
+		assert.ErrorContains(t, err, onviftest.Loopback(t).Name)
 	})
 }
 
@@ -153,8 +146,6 @@ func TestParseMatches(t *testing.T) {
 		for i := range tc.want {
 			tc.want[i].Address = "192.0.2.7"
 		}
-		if diff := cmp.Diff(tc.want, parseMatches(tc.data, from)); diff != "" {
-			t.Errorf("%s: %s", tc.name, diff)
-		}
+		assert.Empty(t, cmp.Diff(tc.want, parseMatches(tc.data, from)), "%s", tc.name)
 	}
 }
