@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/annotation"
@@ -106,9 +107,8 @@ func TestJudgeChangesNoMask(t *testing.T) {
 		live(t, nil, func(t *testing.T, b *bench, c *Camera) {
 			for range 10 {
 				if m := b.rec.newest(); k == 1 {
-					if _, err := c.Judge(m.Sequence, []api.Truth{{ID: 1, Counts: counts(image.Rect(0, 0, 9, 9))}, {Label: "cat", Counts: counts(image.Rect(20, 20, 40, 40))}}); err != nil {
-						t.Fatal(err)
-					}
+					_, err := c.Judge(m.Sequence, []api.Truth{{ID: 1, Counts: counts(image.Rect(0, 0, 9, 9))}, {Label: "cat", Counts: counts(image.Rect(20, 20, 40, 40))}})
+					require.NoError(t, err)
 				}
 				time.Sleep(200 * time.Millisecond)
 			}
@@ -164,9 +164,8 @@ func TestJudgeRefuses(t *testing.T) {
 			t.Errorf("refused, and kept: %+v", kept)
 		}
 		for range 5 {
-			if _, err := c.Judge(m.Sequence, many(good.Counts)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Judge(m.Sequence, many(good.Counts))
+			require.NoError(t, err)
 		}
 		if kept := c.Accuracy(); len(kept) != accuracy.MaxRecords || kept[len(kept)-1].Label != "254" || kept[0].Label == "0" {
 			t.Errorf("%d kept; want the newest %d", len(kept), accuracy.MaxRecords)
@@ -190,23 +189,19 @@ func TestMasksOfAHeldFrame(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
 		held := b.rec.newest()
 		for _, holder := range []string{"me", "you"} {
-			if _, err := c.Hold(t.Context(), held.Sequence, holder); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Hold(t.Context(), held.Sequence, holder)
+			require.NoError(t, err)
 		}
 		time.Sleep(time.Minute)
 		truth := []api.Truth{{ID: 1, Counts: held.Objects[0].Counts}}
-		if _, err := c.Judge(held.Sequence+1, []api.Truth{truth[0]}); !errors.Is(err, api.ErrFrame) {
-			t.Fatalf("the frame after it is still there: %v", err)
-		}
+		_, err := c.Judge(held.Sequence+1, []api.Truth{truth[0]})
+		require.ErrorIs(t, err, api.ErrFrame, "the frame after it is still there")
 		for _, tt := range []struct {
 			letGo string
 			is    error
 		}{{"", nil}, {"you", nil}, {"me", api.ErrFrame}} {
 			if tt.letGo != "" {
-				if err := c.LetGo(t.Context(), held.Sequence, tt.letGo); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.LetGo(t.Context(), held.Sequence, tt.letGo))
 			}
 			if got, err := c.Judge(held.Sequence, truth); !errors.Is(err, tt.is) || err == nil && got[0].J != 1 {
 				t.Errorf("let go by %q: %+v, %v", tt.letGo, got, err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
@@ -36,9 +38,7 @@ func TestAnnotateAhead(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				out, err := c.Annotate(ctx, annotate(ptr(want), int(want)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if took := time.Since(began); took > tt.within {
 					t.Errorf("answered after %v", took)
 				}
@@ -115,9 +115,7 @@ func TestPendingAtTheEnd(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
 		ahead, passed := pending.New(annotate(ptr(60), 0)), pending.New(annotate(ptr(15), 0))
 		for _, r := range []*pending.Request{ahead, passed} {
-			if err := c.notes.Add(r); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.notes.Add(r))
 		}
 		if !c.notes.Leave(ahead) || c.notes.Leave(passed) {
 			t.Error("want frame 60 to be waited for, and 15 not")

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -29,9 +32,7 @@ func TestPixelAspect(t *testing.T) {
 			return nil
 		}
 		b.onPicture = func(_ *features.Scene, p tracker.Picture) {
-			if err := p.Scene(new(features.Scene), features.Plan{Whole: true}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Scene(new(features.Scene), features.Plan{Whole: true}))
 		}
 		check := func() {
 			t.Helper()
@@ -46,12 +47,8 @@ func TestPixelAspect(t *testing.T) {
 			return ingest.Open(ingest.Config{Camera: "gate", URL: "dir:" + b.dir, FPS: testFPS, Aspect: aspect, Observer: o})
 		}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
 		if len(seen) < 40 {
 			t.Errorf("%d scenes of 20 frames, each made twice", len(seen))
 		}
@@ -71,9 +68,7 @@ func TestPixelAspect(t *testing.T) {
 			t.Fatalf("remembered with %+v", s)
 		}
 		again, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again.memory.Add(s)
 		first := true
 		b.onExtract = func(_ *features.Scene, plan features.Plan) error {
@@ -82,9 +77,7 @@ func TestPixelAspect(t *testing.T) {
 			}
 			return nil
 		}
-		if err := again.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, again.Run(t.Context()))
 		check()
 		if a := (annotation.Annotation{Width: 1, Height: 1, PixelAspect: 257}); a.Validate() == nil {
 			t.Error("pixels of a line are valid")

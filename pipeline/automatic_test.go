@@ -6,13 +6,15 @@ import (
 	"image"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
@@ -120,9 +122,7 @@ func TestAutomatic(t *testing.T) {
 		f := &finder{}
 		meter := b.detecting(f, 200*time.Millisecond)
 		_, snap := b.run(t.Context(), t)
-		if snap.Published != 30 {
-			t.Fatalf("%d published; want 30", snap.Published)
-		}
+		require.EqualValues(t, 30, snap.Published, "published")
 		for n, m := range b.rec.masks {
 			if n < 2 && len(m.Objects) == 0 {
 				continue
@@ -132,19 +132,13 @@ func TestAutomatic(t *testing.T) {
 				t.Fatalf("frame %d: %v", n, o)
 			}
 			got, err := mask.Parse(o.Counts, testWidth, testHeight)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if iou := mask.IoU(got, squareMask(n)); iou < 0.8 {
 				t.Errorf("frame %d: IoU %.2f with the square", n, iou)
 			}
 		}
-		if want := []string{"CAMERA_UP", "OBJECT_APPEARED", "CAMERA_DOWN"}; !slices.Equal(b.rec.kinds(), want) {
-			t.Errorf("events %v, want %v", b.rec.kinds(), want)
-		}
-		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); got != `detected as "person"` {
-			t.Errorf("message %q", got)
-		}
+		assert.Equal(t, []string{"CAMERA_UP", "OBJECT_APPEARED", "CAMERA_DOWN"}, b.rec.kinds(), "events")
+		assert.Equal(t, `detected as "person"`, b.rec.message(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED), "message")
 		// The first mask is frame 2's, and half a second later it is told of.
 		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e != nil && (e.Sequence != 7 || e.ObjectClass != "person" || e.Box == nil) {
 			t.Errorf("%v; want it of frame 7, with class and box", e)
@@ -240,9 +234,8 @@ func TestKeep(t *testing.T) {
 			return nil
 		}
 	}, func(t *testing.T, b *bench, c *Camera) {
-		if _, err := c.Keep(t.Context(), 9); !errors.Is(err, api.ErrUnknownObject) {
-			t.Errorf("an unknown object: %v", err)
-		}
+		_, err := c.Keep(t.Context(), 9)
+		assert.ErrorIs(t, err, api.ErrUnknownObject, "an unknown object")
 		for range 2 { // again is no fault
 			if o, err := c.Keep(t.Context(), 256); err != nil || o.Automatic || o.Class != "person" || o.Id != 256 {
 				t.Fatalf("%v, %v", o, err)
@@ -261,9 +254,7 @@ func TestKeep(t *testing.T) {
 		if o := one(t, b.rec.newest()); o.Id != 256 || o.Automatic || o.Class != "person" || o.Label != "person" || o.State != segdv1.State_STATE_VISIBLE {
 			t.Errorf("after new stages: %v", o)
 		}
-		if n := c.Snapshot().Restarts; n != 1 {
-			t.Errorf("%d restarts; want 1", n)
-		}
+		assert.EqualValues(t, 1, c.Snapshot().Restarts, "restarts")
 		f.blind.Store(false)
 		time.Sleep(time.Second)
 		if o := one(t, b.rec.newest()); o.Id != 256 {
@@ -293,17 +284,12 @@ func TestKeepOutOfSight(t *testing.T) {
 		if o := one(t, b.rec.newest()); o.Area != 0 {
 			t.Fatalf("%v is in sight", o)
 		}
-		if _, err := c.Keep(t.Context(), 256); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Keep(t.Context(), 256)
+		require.NoError(t, err)
 		time.Sleep(2 * time.Second)
 		f.blind.Store(true)
-		if err := c.Clear(t.Context(), 77); err == nil {
-			t.Error("an unknown object was removed")
-		}
-		if n := len(c.memory.Marked()); n != 1 {
-			t.Errorf("%d pictures are remembered; want one", n)
-		}
+		assert.Error(t, c.Clear(t.Context(), 77), "an unknown object was removed")
+		assert.Equal(t, 1, len(c.memory.Marked()), "pictures are remembered")
 		fail.Store(true)
 		time.Sleep(2500 * time.Millisecond)
 		if o := one(t, b.rec.newest()); o.Id != 256 || o.Automatic {
@@ -348,9 +334,7 @@ func TestRemoveAutomatic(t *testing.T) {
 		b.detecting(f, 200*time.Millisecond)
 		b.cfg.Detect.Keep = 1500 * time.Millisecond
 	}, func(t *testing.T, b *bench, c *Camera) {
-		if err := c.Clear(t.Context(), 256); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Clear(t.Context(), 256))
 		time.Sleep(2 * time.Second)
 		if m := b.rec.newest(); len(m.Objects) != 0 {
 			t.Errorf("objects %v; want none", m.Objects)
@@ -555,9 +539,8 @@ func TestDetectZones(t *testing.T) {
 		if began < 1 {
 			t.Errorf("it began in frame %d; want later ones", began)
 		}
-		if _, err := c.SetZones(t.Context(), zones.Layout{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.SetZones(t.Context(), zones.Layout{})
+		require.NoError(t, err)
 		if c.mayBegin(image.Rect(40, 10, 60, 40), image.Pt(testWidth, testHeight)) {
 			t.Error("something begins in a zone that is no more")
 		}
@@ -582,18 +565,15 @@ func TestDetectFaults(t *testing.T) {
 		}
 	}
 	b.cfg.Detect = Detect{}
-	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "Detect.Classes: none") {
-		t.Errorf("no classes: %v", err)
-	}
+	_, err = New(b.cfg)
+	assert.ErrorContains(t, err, "Detect.Classes: none", "no classes")
 	b.cfg.Detect = Detect{Classes: []string{"person"}, Score: math.NaN()}
-	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "Confirm is NaN") {
-		t.Errorf("no score: %v", err)
-	}
+	_, err = New(b.cfg)
+	assert.ErrorContains(t, err, "Confirm is NaN", "no score")
 	b.cfg.Detect, b.cfg.NewDetector = Detect{}, nil
 	b.cfg.Annotation = &annotation.Annotation{Width: 8, Height: 8, Objects: []annotation.Object{{ID: 256, Box: []float64{1, 1, 4, 4}}}}
-	if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), "ids above 255; accepted: 1 to 255") {
-		t.Errorf("a configured annotation with id 256: %v", err)
-	}
+	_, err = New(b.cfg)
+	assert.ErrorContains(t, err, "ids above 255; accepted: 1 to 255", "a configured annotation with id 256")
 }
 
 // A camera whose detector cannot be built says so, and goes on trying.
@@ -613,8 +593,6 @@ func TestNoDetector(t *testing.T) {
 		if snap.Restarts != 1 || snap.Published != 5 {
 			t.Errorf("%d restarts, %d published", snap.Restarts, snap.Published)
 		}
-		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); !strings.Contains(got, "detector: no room") {
-			t.Errorf("it is down for %q", got)
-		}
+		assert.Contains(t, b.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN), "detector: no room", "it is down for")
 	})
 }

@@ -19,6 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/annotation"
@@ -48,9 +50,7 @@ func square(n int) image.Rectangle {
 func pictures(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := writePictures(dir, n); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writePictures(dir, n))
 	return dir
 }
 
@@ -322,12 +322,8 @@ func (b *bench) config(name string) Config {
 func (b *bench) run(ctx context.Context, t *testing.T) (*Camera, Snapshot) {
 	t.Helper()
 	c, err := New(b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Run(ctx))
 	return c, b.check(t, c)
 }
 
@@ -391,9 +387,7 @@ func TestCameraFollowsAnObject(t *testing.T) {
 		}
 		for n, m := range b.rec.masks {
 			if n < 3 {
-				if len(m.Objects) != 0 {
-					t.Errorf("frame %d has objects before the annotation", n)
-				}
+				assert.Len(t, m.Objects, 0, "frame %d has objects before the annotation", n)
 				continue
 			}
 			if len(m.Objects) != 1 || m.Objects[0].State != segdv1.State_STATE_VISIBLE {
@@ -401,9 +395,7 @@ func TestCameraFollowsAnObject(t *testing.T) {
 				continue
 			}
 			got, err := mask.Parse(m.Objects[0].Counts, testWidth, testHeight)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if iou := mask.IoU(got, squareMask(n)); iou < 0.8 {
 				t.Errorf("frame %d: IoU %.2f with the square", n, iou)
 			}
@@ -415,12 +407,8 @@ func TestCameraFollowsAnObject(t *testing.T) {
 			t.Errorf("objects %+v, want the square visible in 27 frames", o)
 		}
 		want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED", "CAMERA_DOWN"}
-		if got := b.rec.kinds(); !slices.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
-		if len(b.rec.viewed) != 30 {
-			t.Errorf("%d frames were shown, want 30", len(b.rec.viewed))
-		}
+		assert.Equal(t, want, b.rec.kinds(), "events")
+		assert.Len(t, b.rec.viewed, 30, "frames were shown")
 		if n := len(b.rec.statuses); n != 3 { // at 1 s and 2 s, and the last word
 			t.Errorf("%d statuses in 2.9 s, want 3", n)
 		}
@@ -471,9 +459,7 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 				if snap.DroppedBefore[StageFeatures] < 20 || snap.Dropped != snap.DroppedBefore[StageFeatures] {
 					t.Errorf("dropped %v; want many before features, none elsewhere", snap.DroppedBefore)
 				}
-				if !slices.Equal(annotated, []uint64{17}) {
-					t.Errorf("the annotation was applied to frames %v, want 17", annotated)
-				}
+				assert.Equal(t, []uint64{17}, annotated, "the annotation was applied to frames")
 				if !slices.Contains(b.rec.sequences(), 17) {
 					t.Error("the annotated frame was not published")
 				}
@@ -529,9 +515,7 @@ func TestEarlierMarksAreNotSeenFiner(t *testing.T) {
 			return nil
 		}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = c.Run(ctx) })
@@ -564,14 +548,10 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 			return nil
 		}
 		all := setOf(t, bad, good)
-		if err := all.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, all.Run(t.Context()))
 		camera := func(name string) *Camera {
 			c, err := all.Camera(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return c
 		}
 		snap := bad.check(t, camera("bad"))
@@ -583,12 +563,8 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 		}
 		want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED",
 			"OBJECT_LOST", "CAMERA_DOWN", "CAMERA_UP", "OBJECT_BACK", "CAMERA_DOWN"}
-		if got := bad.rec.kinds(); !slices.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
-		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "track: frame 5: panic: a wild index" {
-			t.Errorf("the event says %q", msg)
-		}
+		assert.Equal(t, want, bad.rec.kinds(), "events")
+		assert.Equal(t, "track: frame 5: panic: a wild index", bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN), "the event says")
 		other := good.check(t, camera("good"))
 		if other.Published != 60 || other.Restarts != 0 {
 			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
@@ -617,27 +593,18 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 		var log strings.Builder
 		bad.cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		all := setOf(t, bad, good)
-		if err := all.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, all.Run(t.Context()))
 		c, err := all.Camera("bad")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		snap := bad.check(t, c)
 		if snap.Restarts != 1 || snap.Failed != 1 || snap.Published < 20 {
 			t.Errorf("%d restarts, %d failed, %d published; want 1, 1 and the 20 of the second life and some",
 				snap.Restarts, snap.Failed, snap.Published)
 		}
-		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "features: frame 5: panic: a wild index" {
-			t.Errorf("the event says %q", msg)
-		}
-		if !strings.Contains(log.String(), "wildModel") {
-			t.Errorf("the log does not show where the model was:\n%s", &log)
-		}
-		if c, err = all.Camera("good"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Equal(t, "features: frame 5: panic: a wild index", bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN), "the event says")
+		assert.Contains(t, log.String(), "wildModel", "the log does not show where the model was:\n%s", &log)
+		c, err = all.Camera("good")
+		require.NoError(t, err)
 		if other := good.check(t, c); other.Published != 60 || other.Restarts != 0 {
 			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
 		}
@@ -787,9 +754,7 @@ func TestPublishFailure(t *testing.T) {
 		if snap.Failed != 1 || snap.PublishFailures != 1 || snap.Restarts != 0 || snap.Published != 9 {
 			t.Errorf("got %+v", snap)
 		}
-		if len(b.rec.viewed) != 10 {
-			t.Errorf("%d frames shown; the page does not depend on the bus", len(b.rec.viewed))
-		}
+		assert.Len(t, b.rec.viewed, 10, "frames shown; the page does not depend on the bus")
 	})
 }
 
@@ -799,9 +764,7 @@ func TestAnnotate(t *testing.T) {
 		b.loop = true
 		b.tracker.History = 150_000 // about ten frames
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = c.Run(ctx) })
@@ -838,9 +801,8 @@ func TestAnnotate(t *testing.T) {
 		// One that was taken back is not applied.
 		short, stop := context.WithCancel(ctx)
 		time.AfterFunc(time.Second, stop)
-		if _, err := c.Annotate(short, annotate(ptr(1000), 0)); !errors.Is(err, context.Canceled) {
-			t.Errorf("waiting for a frame far away: %v", err)
-		}
+		_, err = c.Annotate(short, annotate(ptr(1000), 0))
+		assert.ErrorIs(t, err, context.Canceled, "waiting for a frame far away")
 
 		// Those that wait when the camera ends are refused.
 		var pending error
@@ -848,12 +810,9 @@ func TestAnnotate(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		running.Wait()
-		if !errors.Is(pending, api.ErrDown) {
-			t.Errorf("pending at the end: %v", pending)
-		}
-		if _, err := c.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, api.ErrDown) {
-			t.Errorf("after the end: %v", err)
-		}
+		assert.ErrorIs(t, pending, api.ErrDown, "pending at the end")
+		_, err = c.Annotate(t.Context(), annotate(nil, 0))
+		assert.ErrorIs(t, err, api.ErrDown, "after the end")
 		b.check(t, c)
 		rejected := 0
 		for _, kind := range b.rec.kinds() {
@@ -947,23 +906,15 @@ func TestLatencyBelievesOnlyPlausibleClocks(t *testing.T) {
 		{"a clock far behind", ingest.ClockSenderReport, -time.Hour, 50 * time.Millisecond},
 	} {
 		f := &ingest.Frame{Clock: tt.clock, Received: received, Captured: received.Add(tt.captured)}
-		if got := now.Sub(taken(f)); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.want, now.Sub(taken(f)), "%s", tt.name)
 	}
 }
 
 func TestNewNamesEveryFault(t *testing.T) {
 	_, err := New(Config{Name: "gate"})
-	if err == nil {
-		t.Fatal("an empty config was accepted")
-	}
-	if (Config{Name: "gate"}).Check() == nil {
-		t.Error("Check finds nothing")
-	}
+	require.Error(t, err, "an empty config was accepted")
+	assert.Error(t, (Config{Name: "gate"}).Check(), "Check finds nothing")
 	for _, want := range []string{"Site", "Open", "NewExtractor", "NewStepper", "Publisher"} {
-		if !strings.Contains(err.Error(), "Config."+want) {
-			t.Errorf("%v does not name %s", err, want)
-		}
+		assert.Contains(t, err.Error(), "Config."+want, "%v does not name %s", err, want)
 	}
 }

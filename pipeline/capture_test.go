@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -79,14 +81,10 @@ func TestRemembered(t *testing.T) {
 		stop()
 		read := func(f func(*checkpoint.Checkpoint)) (all []annotation.Object, marked, last []*memory.Scene) {
 			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			f(cp)
 			m, err := memory.Restore(cp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			marked = m.Marked()
 			return m.Objects(), marked, m.Scenes()[len(marked):]
 		}
@@ -127,9 +125,8 @@ func TestDialsWhileItLearns(t *testing.T) {
 		b := newBench(t, "gate", 5)
 		b.cfg.Annotation = annotate(nil, 0)
 		var err error
-		if b.cfg.Annotation.Picture, err = os.ReadFile(filepath.Join(b.dir, "0000.png")); err != nil {
-			t.Fatal(err)
-		}
+		b.cfg.Annotation.Picture, err = os.ReadFile(filepath.Join(b.dir, "0000.png"))
+		require.NoError(t, err)
 		var began atomic.Int64
 		open := b.cfg.Open
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
@@ -179,14 +176,11 @@ func TestMasksBeforeCapture(t *testing.T) {
 			}}, err
 		}
 		var err error
-		if c, err = New(b.cfg); err != nil {
-			t.Fatal(err)
-		}
+		c, err = New(b.cfg)
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if err := c.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Run(ctx))
 		b.check(t, c)
 		if asked < 3 {
 			t.Errorf("noted %d times in 3 s", asked)

@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
@@ -37,9 +40,7 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 			prepare(b)
 		}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = c.Run(ctx) })
@@ -47,12 +48,8 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 			cancel()
 			running.Wait()
 			b.check(t, c)
-			if err := c.Picture(nil); !errors.Is(err, api.ErrDown) {
-				t.Errorf("a picture after the end: %v", err)
-			}
-			if err := c.Clear(t.Context(), 0); !errors.Is(err, api.ErrDown) {
-				t.Errorf("Clear after the end: %v", err)
-			}
+			assert.ErrorIs(t, c.Picture(nil), api.ErrDown, "a picture after the end")
+			assert.ErrorIs(t, c.Clear(t.Context(), 0), api.ErrDown, "Clear after the end")
 		}()
 		time.Sleep(2050 * time.Millisecond)
 		test(t, b, c)
@@ -91,12 +88,8 @@ func TestClear(t *testing.T) {
 				t.Errorf("an unknown object: %v", err)
 			}
 			last := b.rec.newest()
-			if len(last.Objects) != 1 {
-				t.Fatalf("%d objects before", len(last.Objects))
-			}
-			if err := c.Clear(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			require.Len(t, last.Objects, 1, "objects before")
+			require.NoError(t, c.Clear(t.Context(), id))
 			if seq, objects := c.Objects(); seq != last.Sequence || len(objects) != 0 {
 				t.Errorf("frame %d with %v after Clear(%d)", seq, objects, id)
 			}
@@ -117,18 +110,13 @@ func TestClear(t *testing.T) {
 				t.Errorf("event %v", e)
 			}
 			// It may begin again under the same number.
-			if _, err := c.Annotate(t.Context(), annotate(ptr(20), 20)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Annotate(t.Context(), annotate(ptr(20), 20))
+			require.NoError(t, err)
 			if _, objects := c.Objects(); len(objects) != 1 || objects[0].Id != 1 {
 				t.Errorf("annotated again: %v", objects)
 			}
-			if err := c.Clear(t.Context(), 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Clear(t.Context(), 0); err != nil {
-				t.Errorf("clearing nothing: %v", err)
-			}
+			require.NoError(t, c.Clear(t.Context(), 0))
+			assert.NoError(t, c.Clear(t.Context(), 0), "clearing nothing")
 		})
 	}
 }
@@ -205,9 +193,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 					a := annotate(ptr(from), 1) // the pictures began anew with frame 24
 					a.Height, a.Background = testHeight/2, nil
 					a.Objects[0].Scribbles[0].Points[0][1] = testHeight/2 - 2
-					if err := c.notes.Add(pending.New(a)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, c.notes.Add(pending.New(a)))
 				}
 				time.Sleep(time.Second) // frame 30
 				want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED", "OBJECT_REMOVED"}
@@ -216,9 +202,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 					want = append(want, "ANNOTATION_ACCEPTED", "OBJECT_APPEARED")
 					left = 1
 				}
-				if got := b.rec.kinds(); !slices.Equal(got, want) {
-					t.Errorf("events %v; want %v", got, want)
-				}
+				assert.Equal(t, want, b.rec.kinds(), "events")
 				e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED)
 				if e == nil || e.ObjectId != 1 || e.ObjectLabel != "square" || e.Sequence != from-1 ||
 					e.Message != "the picture size changed from 64×48 to 64×24" {
@@ -248,9 +232,8 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 				if meter.has(1) {
 					t.Error("back at the old size: the object still has series")
 				}
-				if _, err := c.Annotate(t.Context(), annotate(ptr(50), 2)); err != nil {
-					t.Errorf("marking it at the old size: %v", err)
-				}
+				_, err := c.Annotate(t.Context(), annotate(ptr(50), 2))
+				assert.NoError(t, err, "marking it at the old size")
 			})
 		})
 	}
@@ -270,24 +253,20 @@ func TestRename(t *testing.T) {
 		if err != nil || o.Label != "door" || o.Id != 1 || o.Area != before.Objects[0].Area {
 			t.Fatalf("got %v, %v", o, err)
 		}
-		if before.Objects[0].Label != "square" {
-			t.Error("what was published was changed")
-		}
+		assert.Equal(t, "square", before.Objects[0].Label, "what was published was changed")
 		if _, objects := c.Objects(); objects[0].Label != "door" {
 			t.Errorf("listed as %v", objects)
 		}
 		if s := c.Snapshot(); s.Objects[0].Label != "door" {
 			t.Errorf("status has %v", s.Objects)
 		}
-		if _, err := c.Rename(t.Context(), 1, "door"); err != nil {
-			t.Errorf("the same label: %v", err)
-		}
+		_, err = c.Rename(t.Context(), 1, "door")
+		assert.NoError(t, err, "the same label")
 		// An annotation renames too.
 		a := annotate(nil, 0)
 		a.Objects[0].Label, a.Objects[0].Scribbles = "gate", nil
-		if _, err := c.Annotate(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Annotate(t.Context(), a)
+		require.NoError(t, err)
 		time.Sleep(300 * time.Millisecond)
 		if m := b.rec.newest(); m.Objects[0].Label != "gate" {
 			t.Errorf("published as %v", m.Objects)
@@ -298,9 +277,7 @@ func TestRename(t *testing.T) {
 				told = append(told, e.ObjectLabel+" "+e.Message)
 			}
 		}
-		if want := []string{`door it was "square"`, `gate it was "door"`}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
+		assert.Equal(t, []string{`door it was "square"`, `gate it was "door"`}, told, "told")
 	})
 }
 
@@ -315,24 +292,20 @@ func TestPreview(t *testing.T) {
 			t.Fatalf("got %v, %v", m, err)
 		}
 		got, err := mask.Parse(m.Objects[1].Counts, testWidth, testHeight)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if iou := mask.IoU(got, squareMask(12)); iou < 0.8 || m.Objects[1].Id != 2 {
 			t.Errorf("object %d has IoU %.2f with the square", m.Objects[1].Id, iou)
 		}
 		if _, objects := c.Objects(); len(objects) != 1 {
 			t.Errorf("a preview left %v", objects)
 		}
-		if _, err := c.Preview(t.Context(), annotate(ptr(1000), 0)); !errors.Is(err, annotation.ErrFrame) {
-			t.Errorf("a frame to come: %v", err)
-		}
+		_, err = c.Preview(t.Context(), annotate(ptr(1000), 0))
+		assert.ErrorIs(t, err, annotation.ErrFrame, "a frame to come")
 		for range maxPreviews {
 			c.previews <- struct{}{}
 		}
-		if _, err := c.Preview(t.Context(), a); !errors.Is(err, api.ErrBusy) {
-			t.Errorf("one too many: %v", err)
-		}
+		_, err = c.Preview(t.Context(), a)
+		assert.ErrorIs(t, err, api.ErrBusy, "one too many")
 		for range maxPreviews {
 			<-c.previews
 		}
@@ -384,19 +357,16 @@ func TestThings(t *testing.T) {
 		if _, objects := c.Objects(); len(objects) != 1 {
 			t.Errorf("the objects are %v", objects)
 		}
-		if _, err := c.Things(t.Context(), 1000); !errors.Is(err, annotation.ErrFrame) {
-			t.Errorf("a frame to come: %v", err)
-		}
+		_, err = c.Things(t.Context(), 1000)
+		assert.ErrorIs(t, err, annotation.ErrFrame, "a frame to come")
 		fault = errors.New("out of order")
-		if _, err := c.Things(t.Context(), 12); !errors.Is(err, fault) {
-			t.Errorf("the network fails: %v", err)
-		}
+		_, err = c.Things(t.Context(), 12)
+		assert.ErrorIs(t, err, fault, "the network fails")
 		for range maxPreviews {
 			c.previews <- struct{}{}
 		}
-		if _, err := c.Things(t.Context(), 12); !errors.Is(err, api.ErrBusy) {
-			t.Errorf("one too many: %v", err)
-		}
+		_, err = c.Things(t.Context(), 12)
+		assert.ErrorIs(t, err, api.ErrBusy, "one too many")
 		for range maxPreviews {
 			<-c.previews
 		}
@@ -417,16 +387,12 @@ func TestCommandsWait(t *testing.T) {
 	}, func(t *testing.T, _ *bench, c *Camera) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Clear(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while a frame hangs: %v", err)
-		}
+		assert.ErrorIs(t, c.Clear(ctx, 1), context.DeadlineExceeded, "while a frame hangs")
 		done := make(chan error)
 		go func() { done <- c.Clear(t.Context(), 1) }()
 		synctest.Wait()
 		close(slow)
-		if err := <-done; err != nil {
-			t.Errorf("after it: %v", err)
-		}
+		assert.NoError(t, <-done, "after it")
 	})
 }
 
@@ -453,9 +419,7 @@ func TestMasksAndPicture(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		middle := square(20).Min.Add(square(20).Size().Div(2))
 		if p := 3 * (middle.Y*testWidth + middle.X); seen[p+2] < 150 {
 			t.Errorf("the square's middle is %v", seen[p:p+3])
@@ -464,9 +428,7 @@ func TestMasksAndPicture(t *testing.T) {
 		if _, err := c.Masks(7); !errors.Is(err, api.ErrFrame) || !strings.Contains(err.Error(), "7 is no longer kept") {
 			t.Errorf("long ago: %v", err)
 		}
-		if n := len(c.newest.frames); n != maxFrames {
-			t.Errorf("%d frames kept, want %d", n, maxFrames)
-		}
+		assert.Equal(t, maxFrames, len(c.newest.frames), "frames kept")
 	})
 }
 

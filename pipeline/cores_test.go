@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cores"
@@ -40,12 +43,8 @@ func TestCamerasShareACore(t *testing.T) {
 			benches = append(benches, b)
 		}
 		all := setOf(t, benches...)
-		if err := all.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if n := core.TryAcquire(2); n != 1 {
-			t.Errorf("%d cores are free in the end, want 1", n)
-		}
+		require.NoError(t, all.Run(t.Context()))
+		assert.Equal(t, 1, core.TryAcquire(2), "cores are free in the end")
 		for k, c := range all.Cameras() {
 			snap := benches[k].check(t, c)
 			if snap.Published < 18 || snap.Published > 23 {

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -23,9 +25,7 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 	const width, height, frames = 320, 240, 12
 	path := filepath.Join(t.TempDir(), "clip.h264")
 	enc, err := codec.NewEncoder(codec.EncoderConfig{Width: width, Height: height, FPS: testFPS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer enc.Close()
 	var raw []byte
 	pix := make([]byte, 3*width*height)
@@ -35,23 +35,17 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 			pix[p] = byte(3*x+5*i) ^ byte(y*(1+p%3))
 		}
 		packets, err := enc.BGR(pix, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range packets {
 			raw = append(raw, p.Data...)
 		}
 	}
 	rest, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range rest {
 		raw = append(raw, p.Data...)
 	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 1)
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
@@ -77,9 +71,7 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 		}
 		for i, p := range pictures {
 			again := features.Scene{Seq: 7}
-			if err := p.Scene(&again, features.Plan{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Scene(&again, features.Plan{}))
 			if again.Seq != 7 || len(again.Thumbnail.Lab) == 0 || !slices.Equal(again.Thumbnail.Lab, came[i].Thumbnail.Lab) {
 				t.Errorf("frame %d has become another scene", i)
 			}
@@ -88,9 +80,7 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 			}
 			p.Release()
 		}
-		if made != 2 {
-			t.Errorf("%d extractors; want one for the frames that come and one for those that came", made)
-		}
+		assert.Equal(t, 2, made, "extractors")
 	})
 }
 
@@ -117,18 +107,14 @@ func TestPreviewThatPanics(t *testing.T) {
 	}, func(t *testing.T, _ *bench, c *Camera) {
 		a := annotate(ptr(12), 12)
 		for _, want := range []string{"a wild index", "out of order"} {
-			if _, err := c.Preview(t.Context(), a); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v; want %q", err, want)
-			}
+			_, err := c.Preview(t.Context(), a)
+			assert.ErrorContains(t, err, want)
 		}
 		for range 2 {
-			if _, err := c.Preview(t.Context(), a); err != nil {
-				t.Errorf("another preview: %v", err)
-			}
+			_, err := c.Preview(t.Context(), a)
+			assert.NoError(t, err, "another preview")
 		}
-		if got := made.Load(); got != 4 {
-			t.Errorf("%d extractors; want one anew after each failure", got)
-		}
+		assert.EqualValues(t, 4, made.Load(), "extractors")
 		if s := c.Snapshot(); s.Restarts != 0 || s.Failed != 0 {
 			t.Errorf("%d restarts, %d frames failed", s.Restarts, s.Failed)
 		}
@@ -138,41 +124,33 @@ func TestPreviewThatPanics(t *testing.T) {
 // The memory for scenes of earlier frames goes a while after the last one, unless a frame is held that people draw on.
 func TestRemakerRests(t *testing.T) {
 	live(t, nil, func(t *testing.T, _ *bench, c *Camera) {
-		if _, err := c.Preview(t.Context(), annotate(ptr(12), 12)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Hold(t.Context(), 12, "page"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Preview(t.Context(), annotate(ptr(12), 12))
+		require.NoError(t, err)
+		_, err = c.Hold(t.Context(), 12, "page")
+		require.NoError(t, err)
 		rested := func() (rested bool) {
 			t.Helper()
-			if err := c.atTurn(t.Context(), func(s *stages) error {
+			require.NoError(t, c.atTurn(t.Context(), func(s *stages) error {
 				s.letGoExpired(time.Now())
 				s.earlier.mu.Lock()
 				defer s.earlier.mu.Unlock()
 				rested = s.earlier.extract == nil
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			return rested
 		}
 		idle := func(d time.Duration) {
-			if err := c.atTurn(t.Context(), func(s *stages) error {
+			require.NoError(t, c.atTurn(t.Context(), func(s *stages) error {
 				s.earlier.mu.Lock()
 				defer s.earlier.mu.Unlock()
 				s.earlier.used = time.Now().Add(-d)
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		if idle(2 * restAfter); rested() {
 			t.Error("it is gone while a frame is held")
 		}
-		if err := c.LetGo(t.Context(), 12, "page"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.LetGo(t.Context(), 12, "page"))
 		if idle(restAfter / 2); rested() {
 			t.Error("it is gone at once")
 		}

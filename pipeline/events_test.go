@@ -1,10 +1,11 @@
 package pipeline
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -60,9 +61,7 @@ func TestEventTime(t *testing.T) {
 			segdv1.EventKind_EVENT_KIND_OBJECT_BACK, segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED, segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED,
 			segdv1.EventKind_EVENT_KIND_OBJECT_LEFT, segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, segdv1.EventKind_EVENT_KIND_LINE_CROSSED,
 		} {
-			if !slices.Contains(kinds, want) {
-				t.Errorf("no event %v among %v", want, kinds)
-			}
+			assert.Contains(t, kinds, want, "no event %v among", want)
 		}
 	})
 }

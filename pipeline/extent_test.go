@@ -2,10 +2,10 @@ package pipeline
 
 import (
 	"image"
-	"slices"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -66,9 +66,7 @@ func TestExtents(t *testing.T) {
 			segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED, segdv1.EventKind_EVENT_KIND_OBJECT_OCCLUDED, segdv1.EventKind_EVENT_KIND_OBJECT_LOST,
 			segdv1.EventKind_EVENT_KIND_OBJECT_BACK, segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED,
 		} {
-			if !slices.Contains(kinds, want) {
-				t.Errorf("no event %v among %v", want, kinds)
-			}
+			assert.Contains(t, kinds, want, "no event %v among", want)
 		}
 	})
 }
@@ -84,8 +82,6 @@ func TestZonesByExtent(t *testing.T) {
 			}
 		}
 		b.run(t.Context(), t)
-		if want := []string{"ENTERED all", "STAYED all"}; !slices.Equal(b.rec.zoned(), want) {
-			t.Errorf("events %q; want %q", b.rec.zoned(), want)
-		}
+		assert.Equal(t, []string{"ENTERED all", "STAYED all"}, b.rec.zoned(), "events")
 	})
 }

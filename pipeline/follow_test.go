@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -57,9 +60,7 @@ func TestEmptyObject(t *testing.T) {
 			rectangle(3, 6, 34, 12, 40), rectangle(2, 2, 32, 30, 46), // what overlaps is the later object
 		}}
 		out, err := c.Annotate(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(out.Objects) != 2 || out.Objects[0].Id != 2 || out.Objects[0].Area < 100 || out.Objects[0].State != segdv1.State_STATE_VISIBLE ||
 			out.Objects[1].Id != 3 || out.Objects[1].Area != 0 || out.Objects[1].State != segdv1.State_STATE_OCCLUDED || out.MasksSequence != out.Sequence {
 			t.Errorf("answered %v", out)
@@ -74,9 +75,8 @@ func TestEmptyObject(t *testing.T) {
 		}
 
 		// Known, so that the watch after its last mark has an end as well.
-		if _, err := c.Annotate(t.Context(), &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: []annotation.Object{rectangle(4, 40, 4, 60, 12)}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Annotate(t.Context(), &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: []annotation.Object{rectangle(4, 40, 4, 60, 12)}})
+		require.NoError(t, err)
 		hidden.Store(true)
 		for _, tt := range []struct {
 			name   string
@@ -94,9 +94,7 @@ func TestEmptyObject(t *testing.T) {
 				a.Background = []annotation.Stroke{{Width: 2, Points: []annotation.Point{{62, 2}}}}
 			}
 			out, err := c.Annotate(t.Context(), a)
-			if err != nil {
-				t.Fatalf("%s: %v", tt.name, err)
-			}
+			require.NoError(t, err, "%s", tt.name)
 			if len(out.Objects) != 1 || out.Objects[0].Id != 4 || (len(out.Warnings) == 1) != (tt.want != "") {
 				t.Errorf("%s: %v", tt.name, out)
 			}
@@ -106,9 +104,7 @@ func TestEmptyObject(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		got := slices.DeleteFunc(b.rec.told(), func(s string) bool { return !strings.HasPrefix(s, "4 ") })
-		if len(got) != 3 {
-			t.Errorf("told %q, want one event for each warning", got)
-		}
+		assert.Len(t, got, 3, "told %q, want one event for each warning", got)
 	})
 }
 
@@ -141,22 +137,16 @@ func TestGoneAfterMark(t *testing.T) {
 				}
 			}, func(t *testing.T, b *bench, c *Camera) {
 				out, err := c.Annotate(t.Context(), annotate(nil, 21))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				first := out.MasksSequence
 				marked.Store(first)
 				if tt.remove {
 					time.Sleep(250 * time.Millisecond)
-					if err := c.Clear(t.Context(), 1); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, c.Clear(t.Context(), 1))
 				}
 				if tt.again > 0 {
 					out, err := c.Annotate(t.Context(), annotate(ptr(first+tt.again), int(first+tt.again)))
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					first = out.MasksSequence
 				}
 				time.Sleep(3 * time.Second)

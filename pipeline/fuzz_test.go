@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -20,18 +21,14 @@ import (
 func seenFrames(t testing.TB, dir string, n int) (frames []*ingest.Frame) {
 	t.Helper()
 	source, err := ingest.Open(ingest.Config{Camera: "gate", URL: "dir:" + dir, FPS: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := source.Run(t.Context(), func(f *ingest.Frame) {
+	require.NoError(t, err)
+	require.NoError(t, source.Run(t.Context(), func(f *ingest.Frame) {
 		if len(frames) < n {
 			frames = append(frames, f)
 		} else {
 			f.Release()
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return frames
 }
 
@@ -39,9 +36,7 @@ func seenFrames(t testing.TB, dir string, n int) (frames []*ingest.Frame) {
 // panic.
 func FuzzRestore(f *testing.F) {
 	dir := f.TempDir()
-	if err := writePictures(dir, 4); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, writePictures(dir, 4))
 	layout := zones.Layout{
 		Zones: []zones.Zone{{Name: "all", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}},
 		Lines: []zones.Line{{Name: "line", Points: []zones.Point{{0.5, 0}, {0.5, 1}}}},
@@ -50,9 +45,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(whole, short)
 	f.Add(whole, []byte{})
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	frames := seenFrames(f, dir, 2)
 	detector := &finder{}
 	f.Fuzz(func(t *testing.T, whole, short []byte) {
@@ -61,9 +54,7 @@ func FuzzRestore(f *testing.F) {
 		cfg.NewDetector = func() (Detector, error) { return detector, nil }
 		cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, &shelf{}
 		c, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		later := w.EncodeAll(short, nil)
 		if len(short) == 0 {
 			later = nil
@@ -72,12 +63,10 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		s := &stages{c: c, holds: map[hold]time.Time{}}
-		if s.extract, err = cfg.NewExtractor(); err != nil {
-			t.Fatal(err)
-		}
-		if s.step, err = tracker.New(tracker.Config{}); err != nil {
-			t.Fatal(err)
-		}
+		s.extract, err = cfg.NewExtractor()
+		require.NoError(t, err)
+		s.step, err = tracker.New(tracker.Config{})
+		require.NoError(t, err)
 		defer s.step.Close()
 		defer c.newest.drop()
 		c.stages = s
@@ -87,9 +76,7 @@ func FuzzRestore(f *testing.F) {
 		for k, frame := range frames {
 			it := &item{frame: frame, seq: c.seqNext + uint64(k), pts: c.ptsNext + time.Duration(k)*100*time.Millisecond}
 			it.scene = &features.Scene{Seq: it.seq}
-			if err := s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, s.step.Plan(features.Plan{})); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, s.step.Plan(features.Plan{})))
 			s.detector = detector
 			s.look(it, k == 1)
 			r := &report{item: it}
@@ -117,22 +104,14 @@ func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) 
 	cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, store
 	cfg.Annotation = annotate(ptr(1), 1)
 	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Run(t.Context()))
 	_, all, _ := store.Load(t.Context(), "gate")
 	cp, err := checkpoint.Decode(all[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cp.Marked, cp.Last = nil, nil
 	cp.Sequence++
 	later, err := checkpoint.Encode(cp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return unpacked(t, all[0]), unpacked(t, later)
 }

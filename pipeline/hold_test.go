@@ -1,10 +1,12 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
@@ -25,9 +27,8 @@ func TestHold(t *testing.T) {
 			_, err := c.Preview(t.Context(), annotate(ptr(seq), int(seq)))
 			return err
 		}
-		if _, err := c.Hold(t.Context(), 9999, "me"); !errors.Is(err, annotation.ErrFrame) {
-			t.Errorf("a frame to come: %v", err)
-		}
+		_, err := c.Hold(t.Context(), 9999, "me")
+		assert.ErrorIs(t, err, annotation.ErrFrame, "a frame to come")
 		for _, holder := range []string{"me", "you"} {
 			until, err := c.Hold(t.Context(), held, holder)
 			if err != nil || time.Until(until) != HoldFor {
@@ -35,57 +36,42 @@ func TestHold(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if err := try(held - 1); !errors.Is(err, annotation.ErrFrame) {
-			t.Fatalf("the frame before it is still there: %v", err)
-		}
+		require.ErrorIs(t, try(held-1), annotation.ErrFrame, "the frame before it is still there")
 		a := annotate(ptr(held), held)
 		a.Objects[0].ID = 2
 		if out, err := c.Annotate(t.Context(), a); err != nil || out.Sequence != held {
 			t.Errorf("after a minute: %v, %v", out, err)
 		}
 		for range 2 { // letting go twice is letting go once
-			if err := c.LetGo(t.Context(), held, "me"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.LetGo(t.Context(), held, "me"))
 		}
 		if err := c.Clear(t.Context(), 0); err != nil { // what follows needs no masks, which take time
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if err := try(held); err != nil {
-			t.Errorf("one of two let it go: %v", err)
-		}
-		if _, err := c.Hold(t.Context(), held, "you"); err != nil {
-			t.Errorf("asked again: %v", err)
-		}
+		assert.NoError(t, try(held), "one of two let it go")
+		_, err = c.Hold(t.Context(), held, "you")
+		assert.NoError(t, err, "asked again")
 		time.Sleep(HoldFor - time.Second)
-		if err := try(held); err != nil {
-			t.Errorf("before the time was up: %v", err)
-		}
+		assert.NoError(t, try(held), "before the time was up")
 		time.Sleep(2 * time.Second)
-		if err := try(held); !errors.Is(err, annotation.ErrFrame) {
-			t.Errorf("the time was up: %v", err)
-		}
+		assert.ErrorIs(t, try(held), annotation.ErrFrame, "the time was up")
 	})
 }
 
 func TestHoldsAreBounded(t *testing.T) {
 	live(t, nil, func(t *testing.T, _ *bench, c *Camera) {
 		for i := range uint64(tracker.MaxHeld) {
-			if _, err := c.Hold(t.Context(), i, "me"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Hold(t.Context(), i, "me")
+			require.NoError(t, err)
 		}
-		if _, err := c.Hold(t.Context(), tracker.MaxHeld, "me"); !errors.Is(err, api.ErrBusy) {
-			t.Errorf("one frame too many: %v", err)
-		}
+		_, err := c.Hold(t.Context(), tracker.MaxHeld, "me")
+		assert.ErrorIs(t, err, api.ErrBusy, "one frame too many")
 		for i := tracker.MaxHeld; i < maxHolds; i++ {
-			if _, err := c.Hold(t.Context(), 0, fmt.Sprint("holder ", i)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Hold(t.Context(), 0, fmt.Sprint("holder ", i))
+			require.NoError(t, err)
 		}
-		if _, err := c.Hold(t.Context(), 0, "one more"); !errors.Is(err, api.ErrBusy) {
-			t.Errorf("one holder too many: %v", err)
-		}
+		_, err = c.Hold(t.Context(), 0, "one more")
+		assert.ErrorIs(t, err, api.ErrBusy, "one holder too many")
 	})
 }

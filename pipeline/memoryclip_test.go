@@ -19,6 +19,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -33,9 +35,7 @@ import (
 func clipFrames(t testing.TB, stride, n int, from ...int) (dirs []string) {
 	t.Helper()
 	clip, err := codec.OpenFile(demo.FindClip())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
 	w, h := clip.Size()
 	for range from {
@@ -44,27 +44,19 @@ func clipFrames(t testing.TB, stride, n int, from ...int) (dirs []string) {
 	bgr := make([]byte, 3*w*h)
 	for i := range slices.Max(from) + stride*n {
 		pic, err := clip.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for k, first := range from {
 			if i < first || i >= first+stride*n || (i-first)%stride != 0 {
 				continue
 			}
-			if err := pic.BGR(bgr); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, pic.BGR(bgr))
 			img := image.NewRGBA(image.Rect(0, 0, w, h))
 			for p := range w * h {
 				img.Pix[4*p], img.Pix[4*p+1], img.Pix[4*p+2], img.Pix[4*p+3] = bgr[3*p+2], bgr[3*p+1], bgr[3*p], 255
 			}
 			f, err := os.Create(filepath.Join(dirs[k], fmt.Sprintf("%04d.jpg", i)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(jpeg.Encode(f, img, &jpeg.Options{Quality: 95}), f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(jpeg.Encode(f, img, &jpeg.Options{Quality: 95}), f.Close()))
 		}
 	}
 	return dirs
@@ -74,13 +66,10 @@ func clipFrames(t testing.TB, stride, n int, from ...int) (dirs []string) {
 func demoAnnotation(t *testing.T, picture string) *annotation.Annotation {
 	t.Helper()
 	a, err := annotation.Parse(bytes.NewReader(demo.Persons))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if picture != "" {
-		if a.Picture, err = os.ReadFile(picture); err != nil {
-			t.Fatal(err)
-		}
+		a.Picture, err = os.ReadFile(picture)
+		require.NoError(t, err)
 	}
 	return a
 }
@@ -182,13 +171,9 @@ func TestRestartElsewhere(t *testing.T) {
 			img.SetRGBA(x, y, color.RGBA{uint8(60 + (x/7*13+y/9*29)%30), uint8(130 + (x/5*7+y/4*11)%40), 50, 255})
 		}
 	}
-	if err := jpeg.Encode(&meadow, img, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&meadow, img, nil))
 	for k := range n {
-		if err := os.WriteFile(filepath.Join(elsewhere, fmt.Sprintf("%04d.jpg", k)), meadow.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(elsewhere, fmt.Sprintf("%04d.jpg", k)), meadow.Bytes(), 0o600))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := clipBench(t, elsewhere)

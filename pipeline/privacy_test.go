@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects/privacy"
@@ -101,9 +104,7 @@ func TestPrivacy(t *testing.T) {
 				b.cfg.Viewer = s
 				tt.change(b, f)
 				b.run(t.Context(), t)
-				if len(b.rec.viewed) != 30 {
-					t.Errorf("%d pictures; want 30", len(b.rec.viewed))
-				}
+				assert.Len(t, b.rec.viewed, 30, "pictures")
 				if s.red > 0 != tt.red || s.grey > 0 != tt.grey || s.all > 0 != tt.whole || s.seen > 0 != tt.visible {
 					t.Errorf("%d pictures with red, %d with grey, %d all grey, %d that operators see red in", s.red, s.grey, s.all, s.seen)
 				}
@@ -127,23 +128,18 @@ func TestPrivacyOfOnePicture(t *testing.T) {
 		var c *Camera
 		asked := 0
 		b.cfg.Viewer = &asking{recorder: b.rec, ask: func() {
-			if err := c.Picture(func(_ *segdv1.MaskFrame, p *privacy.Picture) error {
+			assert.NoError(t, c.Picture(func(_ *segdv1.MaskFrame, p *privacy.Picture) error {
 				if n := red(p.BGR(false)) + red(p.BGR(true)); n > 0 {
 					t.Errorf("%d pixels are red", n)
 				}
 				asked++
 				return nil
-			}); err != nil {
-				t.Error(err)
-			}
+			}))
 		}}
 		var err error
-		if c, err = New(b.cfg); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c, err = New(b.cfg)
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
 		if b.check(t, c); asked != 30 {
 			t.Errorf("asked %d times", asked)
 		}

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -52,9 +55,7 @@ func TestRation(t *testing.T) {
 			t.Errorf("%v, %d owed: %d told; want %d", tt.at, tt.owes, n, tt.want)
 		}
 	}
-	if over != 8 {
-		t.Errorf("%d beyond the limit; want 8, once each time", over)
-	}
+	assert.Equal(t, 8, over, "beyond the limit")
 	if r.may(false); over != 8 {
 		t.Error("what waits was counted twice")
 	}
@@ -76,9 +77,7 @@ func TestZoneEventsInPairs(t *testing.T) {
 		}
 		return out
 	}
-	if got := told(event(entered, 1)); !slices.Equal(got, []string{"ENTERED 1"}) {
-		t.Errorf("told %q", got)
-	}
+	assert.Equal(t, []string{"ENTERED 1"}, told(event(entered, 1)), "told")
 	for range EventsAtOnce - 1 {
 		c.ration.may(true)
 	}
@@ -108,16 +107,12 @@ func TestZonesOfUnconfirmed(t *testing.T) {
 				b.cfg.Zones = testZones
 				b.cfg.Zones.Lines, b.cfg.Zones.Zones = nil, testZones.Zones[1:]
 				c, _ := b.run(t.Context(), t)
-				if got := b.rec.kinds(); !slices.Equal(got, tt.want) {
-					t.Errorf("events %q; want %q", got, tt.want)
-				}
+				assert.Equal(t, tt.want, b.rec.kinds(), "events")
 				appeared, entered := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED), b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED)
 				if appeared != nil && appeared.Time.AsTime().Sub(entered.Time.AsTime()) != appeared.CaptureTime.AsTime().Sub(entered.CaptureTime.AsTime()) {
 					t.Errorf("entered at %v in the picture of %v, appeared at %v in that of %v", entered.Time.AsTime(), entered.CaptureTime.AsTime(), appeared.Time.AsTime(), appeared.CaptureTime.AsTime())
 				}
-				if n := c.State().Zones[0].Entries; n != 1 {
-					t.Errorf("%d entries counted; want 1", n)
-				}
+				assert.EqualValues(t, 1, c.State().Zones[0].Entries, "entries counted")
 			})
 		})
 	}
@@ -138,9 +133,7 @@ func TestHeldBackInPairs(t *testing.T) {
 	c.ration = newRation(c.limited)
 	c.ration.at(0)
 	z := &c.zones
-	if err := z.begin(c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.begin(c))
 	const object = 7
 	happen := func(kind zones.Kind, times int) {
 		for range times {
@@ -156,9 +149,7 @@ func TestHeldBackInPairs(t *testing.T) {
 	happen(zones.Entered, 1)
 	happen(zones.Crossed, maxEarly)
 	happen(zones.Left, 1)
-	if n := meter.n.Load(); n != maxEarly {
-		t.Errorf("%d events are counted as left out; want %d", n, maxEarly)
-	}
+	assert.EqualValues(t, maxEarly, meter.n.Load(), "events are counted as left out")
 	for _, ev := range z.early[object] {
 		if !ev.Time.AsTime().Equal(time.Unix(9, 0)) {
 			t.Errorf("%v: held back since %v", ev, ev.Time.AsTime())
@@ -203,14 +194,10 @@ func TestEventsAreLimited(t *testing.T) {
 			return flickering{s}, err
 		}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		const atOnce = 2
 		c.ration.limiter.SetBurst(atOnce)
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Run(t.Context()))
 		b.check(t, c)
 		n := 0
 		for _, kind := range b.rec.kinds() {

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
@@ -49,9 +52,7 @@ func (b *bench) readers(t *testing.T, c *Camera, store *shelf, meter *watcher) (
 	store.mu.Lock()
 	cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 	store.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, o := range cp.Objects.All() {
 		all["checkpoint"].add(o.ID, o.Label, o.Appeared && o.Told == 0)
 		owners["checkpoint"][o.ID] = o.Automatic()
@@ -87,9 +88,7 @@ func TestReadersAgree(t *testing.T) {
 			}
 			for who, of := range owners {
 				for id, is := range of {
-					if is != slices.Contains(automatic, id) {
-						t.Errorf("%s: %s says that %d is automatic: %t", when, who, id, is)
-					}
+					assert.Equal(t, slices.Contains(automatic, id), is, "%s: %s says that %d is automatic", when, who, id)
 				}
 			}
 		}
@@ -98,14 +97,12 @@ func TestReadersAgree(t *testing.T) {
 
 		time.Sleep(2050 * time.Millisecond)
 		agree("detected", listed{256: "person in sight true"}, 256)
-		if _, err := c.Annotate(t.Context(), &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: []annotation.Object{rectangle(2, 2, 34, 30, 46)}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Annotate(t.Context(), &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: []annotation.Object{rectangle(2, 2, 34, 30, 46)}})
+		require.NoError(t, err)
 		settled()
 		agree("marked", listed{2: "object 2 in sight true", 256: "person in sight true"}, 256)
-		if _, err := c.Rename(t.Context(), 256, "Ada"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Rename(t.Context(), 256, "Ada")
+		require.NoError(t, err)
 		renamed := listed{2: "object 2 in sight true", 256: "Ada in sight true"}
 		if all, _ := b.readers(t, c, store, meter); !maps.Equal(all["page"], renamed) || !maps.Equal(all["status"], renamed) ||
 			!maps.Equal(all["snapshot"], renamed) || !maps.Equal(all["metrics"], renamed) || !maps.Equal(all["checkpoint"], renamed) {
@@ -113,14 +110,11 @@ func TestReadersAgree(t *testing.T) {
 		}
 		settled()
 		agree("renamed", renamed, 256)
-		if _, err := c.Keep(t.Context(), 256); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Keep(t.Context(), 256)
+		require.NoError(t, err)
 		settled()
 		agree("kept", renamed)
-		if err := c.Clear(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Clear(t.Context(), 2))
 		cleared := listed{256: "Ada in sight true"}
 		if all, _ := b.readers(t, c, store, meter); !maps.Equal(all["page"], cleared) || !maps.Equal(all["status"], cleared) ||
 			!maps.Equal(all["metrics"], cleared) || !maps.Equal(all["checkpoint"], cleared) || !maps.Equal(all["zones"], cleared) {

@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -60,17 +63,13 @@ func TestObjectsOutliveTheStages(t *testing.T) {
 				b.cfg.Annotation, b.cfg.AnnotationFits = annotate(ptr(tt.frame), int(tt.frame)), true
 				b.onStep = func(s *features.Scene, _ *annotation.Annotation) error { return tt.fails(s.Seq) }
 				_, snap := b.run(t.Context(), t)
-				if snap.Restarts != 1 {
-					t.Fatalf("%d restarts; want 1", snap.Restarts)
-				}
+				require.EqualValues(t, 1, snap.Restarts, "restarts")
 				last := b.rec.masks[len(b.rec.masks)-1]
 				if len(last.Objects) != 1 || last.Objects[0].Id != 1 || last.Objects[0].Label != "square" {
 					t.Fatalf("objects of the last frame: %v; want the square", last.Objects)
 				}
 				got, err := mask.Parse(last.Objects[0].Counts, testWidth, testHeight)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if iou := mask.IoU(got, squareMask(23)); iou < 0.8 {
 					t.Errorf("%v, IoU %.2f with the square at the end; want at least 0.8", last.Objects[0].State, iou)
 				}
@@ -103,9 +102,7 @@ func TestMarksOutliveTheStages(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Clear(t.Context(), 3); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Clear(t.Context(), 3))
 		if _, err := c.Rename(t.Context(), 2, "meadow"); err != nil {
 			t.Fatal(err)
 		}
@@ -119,17 +116,13 @@ func TestMarksOutliveTheStages(t *testing.T) {
 		if names[2] != "meadow" || names[3] != "" {
 			t.Errorf("objects %v after new stages; want 2 as meadow, and 3 still removed", names)
 		}
-		if c.Snapshot().Restarts != 1 {
-			t.Errorf("%d restarts; want 1", c.Snapshot().Restarts)
-		}
+		assert.EqualValues(t, 1, c.Snapshot().Restarts, "restarts")
 		var known []uint32
 		for _, o := range c.memory.Objects() {
 			known = append(known, o.ID)
 		}
 		// Of the picture of the first mark, that of the second and the last one.
-		if want := []uint32{1, 1, 2, 1, 2}; !slices.Equal(known, want) {
-			t.Errorf("remembered: %v; want %v", known, want)
-		}
+		assert.Equal(t, []uint32{1, 1, 2, 1, 2}, known, "remembered")
 	})
 }
 
@@ -159,9 +152,7 @@ func TestPictureOfAnotherSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 5)
 		var picture bytes.Buffer
-		if err := png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 80, 60))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 80, 60))))
 		a := annotate(nil, 0)
 		a.Width, a.Height, a.Picture = 80, 60, picture.Bytes()
 		b.cfg.Annotation = a
@@ -184,8 +175,7 @@ func TestAnnotateWithPicture(t *testing.T) {
 		if _, err := c.Annotate(t.Context(), a); !errors.Is(err, ErrAnnotate) || !strings.Contains(err.Error(), "picture: an annotation of a frame has none") {
 			t.Errorf("annotating: %v", err)
 		}
-		if _, err := c.Preview(t.Context(), a); !errors.Is(err, ErrAnnotate) {
-			t.Errorf("previewing: %v", err)
-		}
+		_, err := c.Preview(t.Context(), a)
+		assert.ErrorIs(t, err, ErrAnnotate, "previewing")
 	})
 }

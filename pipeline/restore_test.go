@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
@@ -106,13 +108,10 @@ func (s *shelf) change(t *testing.T, f func(*checkpoint.Checkpoint)) {
 	s.all = slices.DeleteFunc(s.all, func(c saved) bool { return c.short })
 	last := &s.all[len(s.all)-1]
 	c, err := checkpoint.Decode(last.data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f(c)
-	if last.data, err = checkpoint.Encode(c); err != nil {
-		t.Fatal(err)
-	}
+	last.data, err = checkpoint.Encode(c)
+	require.NoError(t, err)
 }
 
 // from is a source whose first frames were sent before anybody looked.
@@ -140,9 +139,7 @@ func (s from) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 func (b *bench) start(t *testing.T) (c *Camera, stop func()) {
 	t.Helper()
 	c, err := New(b.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
@@ -183,9 +180,7 @@ func (r *recorder) ofObjects() (kinds []string) {
 func iouWithSquare(t *testing.T, o *segdv1.Object, n int) float64 {
 	t.Helper()
 	got, err := mask.Parse(o.Counts, testWidth, testHeight)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return mask.IoU(got, squareMask(n))
 }
 
@@ -201,12 +196,10 @@ func TestRestore(t *testing.T) {
 				b, store := remembering(t)
 				c, stop := b.start(t)
 				time.Sleep(500 * time.Millisecond)
-				if _, err := c.Annotate(t.Context(), annotate(nil, 5)); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := c.Rename(t.Context(), 1, "Anna"); err != nil {
-					t.Fatal(err)
-				}
+				_, err := c.Annotate(t.Context(), annotate(nil, 5))
+				require.NoError(t, err)
+				_, err = c.Rename(t.Context(), 1, "Anna")
+				require.NoError(t, err)
 				time.Sleep(4060 * time.Millisecond)
 				cut := time.Now().Add(-tt.cut)
 				stop()
@@ -288,9 +281,8 @@ func TestRestoreAutomatic(t *testing.T) {
 				c, stop := b.start(t)
 				time.Sleep(2050 * time.Millisecond)
 				if tt.keep {
-					if _, err := c.Keep(t.Context(), 256); err != nil {
-						t.Fatal(err)
-					}
+					_, err := c.Keep(t.Context(), 256)
+					require.NoError(t, err)
 				}
 				time.Sleep(1000 * time.Millisecond)
 				stop()
@@ -339,9 +331,7 @@ func TestRestoreAtRest(t *testing.T) {
 		if o := one(t, again.rec.newest()); o.Id != 256 || o.State != segdv1.State_STATE_VISIBLE || !o.Automatic {
 			t.Errorf("%v in the end", o)
 		}
-		if kinds := again.rec.ofObjects(); !slices.Equal(kinds, []string{"OBJECT_BACK"}) {
-			t.Errorf("events %v", kinds)
-		}
+		assert.Equal(t, []string{"OBJECT_BACK"}, again.rec.ofObjects(), "events")
 	})
 }
 
@@ -414,9 +404,7 @@ func (s *shelf) foreign(t *testing.T) {
 	last := &s.all[len(s.all)-1]
 	plain := append(unpacked(t, last.data), 1<<3, checkpoint.Version+1) // the field version, once more
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last.data = w.EncodeAll(plain, nil)
 }
 
@@ -424,14 +412,10 @@ func (s *shelf) foreign(t *testing.T) {
 func unpacked(t testing.TB, data []byte) []byte {
 	t.Helper()
 	r, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	plain, err := r.DecodeAll(data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return plain
 }
 
@@ -473,9 +457,8 @@ func TestRestoreZones(t *testing.T) {
 			b.cfg.Annotation, b.cfg.Zones = annotate(nil, 0), zones.Layout{Zones: []zones.Zone{door}}
 			c, stop := b.start(t)
 			time.Sleep(1050 * time.Millisecond)
-			if _, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{all}}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{all}})
+			require.NoError(t, err)
 			time.Sleep(1000 * time.Millisecond)
 			stop()
 			if changed {
@@ -512,9 +495,8 @@ func TestZonesSetBeforeACheckpoint(t *testing.T) {
 		b = b.again(store, 0)
 		c, stop := b.start(t)
 		synctest.Wait()
-		if _, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{{Name: "new", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}}}}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{{Name: "new", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}}}}})
+		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
 		stop()
 		if l := c.Zones().Zones; len(l) != 1 || store.loads != 5 {
@@ -541,9 +523,7 @@ func TestRestoreRemoved(t *testing.T) {
 				}
 				store.mu.Unlock()
 			}
-			if err := c.Clear(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Clear(t.Context(), 1))
 			time.Sleep(2500 * time.Millisecond)
 			if refused { // whole ones fail; one that is short is all there is
 				c.turn <- struct{}{}
@@ -588,13 +568,10 @@ func TestRestoreFaulty(t *testing.T) {
 		{"a short one with a faulty state", func(t *testing.T, s *shelf) {
 			short := s.all[slices.IndexFunc(s.all, func(c saved) bool { return c.short })]
 			c, err := checkpoint.Decode(short.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c.Tracker.Objects[0].Life.State = 200
-			if short.data, err = checkpoint.Encode(c); err != nil {
-				t.Fatal(err)
-			}
+			short.data, err = checkpoint.Encode(c)
+			require.NoError(t, err)
 			s.all = append(s.all, short)
 		}, "an earlier one is used"},
 		{"another version", func(t *testing.T, s *shelf) { s.foreign(t) }, "it has version 2, and not 1: its pictures are used"},
@@ -699,9 +676,8 @@ func TestSaveFails(t *testing.T) {
 		c, stop := b.start(t)
 		time.Sleep(1050 * time.Millisecond)
 		for range 10 { // more often than once a second
-			if _, err := c.Annotate(t.Context(), annotate(nil, int(c.newest.sequence()+1)%24)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.Annotate(t.Context(), annotate(nil, int(c.newest.sequence()+1)%24))
+			require.NoError(t, err)
 			time.Sleep(300 * time.Millisecond)
 		}
 		meter.mu.Lock()

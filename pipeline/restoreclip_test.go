@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
@@ -29,9 +31,7 @@ func overlaps(t *testing.T, masks, want []*segdv1.MaskFrame, n int) float64 {
 	}
 	rle := func(o *segdv1.Object) mask.RLE {
 		m, err := mask.Parse(o.Counts, int(want[0].Width), int(want[0].Height))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return m
 	}
 	sum, objects := 0.0, 0
@@ -58,9 +58,7 @@ func overlaps(t *testing.T, masks, want []*segdv1.MaskFrame, n int) float64 {
 func network(t *testing.T) *dnn.Model {
 	t.Helper()
 	model, err := dnn.Embedded(dnn.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = model.Close() })
 	return model
 }
@@ -73,9 +71,8 @@ func walkers(t *testing.T, picture string) *annotation.Annotation {
 	}}
 	if picture != "" {
 		var err error
-		if a.Picture, err = os.ReadFile(picture); err != nil {
-			t.Fatal(err)
-		}
+		a.Picture, err = os.ReadFile(picture)
+		require.NoError(t, err)
 		a.Frame = nil
 	}
 	return a
@@ -162,29 +159,21 @@ func BenchmarkCapture(b *testing.B) {
 		cfg := bench.config("demo")
 		cfg.Checkpoints = &shelf{}
 		c, err := New(cfg)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		s := &stages{c: c, holds: map[hold]time.Time{}}
-		if s.extract, err = features.New(features.Config{}, nil); err != nil {
-			b.Fatal(err)
-		}
-		if s.step, err = tracker.New(tracker.Config{}); err != nil {
-			b.Fatal(err)
-		}
+		s.extract, err = features.New(features.Config{}, nil)
+		require.NoError(b, err)
+		s.step, err = tracker.New(tracker.Config{})
+		require.NoError(b, err)
 		for k, frame := range frames {
 			it := &item{frame: frame, seq: uint64(k), scene: &features.Scene{Seq: uint64(k)}}
-			if err := s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, tracker.PlanFor(s.step.Plan(features.Plan{}), ann)); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, tracker.PlanFor(s.step.Plan(features.Plan{}), ann)))
 			a := ann
 			if k != 1 {
 				a = nil
 			}
 			res, err := s.step.Step(context.Background(), it.scene, nil, a, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			table, _ := c.newest.table().Apply(objects.Observe{Result: res})
 			it.masks = message.Masks(frame, 0, it.scene, res, table)
 			c.newest.keep(it, table)

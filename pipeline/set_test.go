@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/pipeline/set"
@@ -23,9 +26,7 @@ func setOf(t *testing.T, benches ...*bench) *set.Set[*Camera] {
 		names, build[b.cfg.Name] = append(names, b.cfg.Name), built(b)
 	}
 	all := set.New[*Camera]()
-	if err := all.Change(names, build); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, all.Change(names, build))
 	return all
 }
 
@@ -40,9 +41,7 @@ func runSet(t *testing.T, all *set.Set[*Camera]) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := all.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, all.Run(ctx))
 	}()
 	return func() { cancel(); <-done }
 }
@@ -59,17 +58,13 @@ func TestSetChanges(t *testing.T) {
 		first, _ := all.Camera("gate")
 
 		ended := false // by the time the new one is built
-		if err := all.Change([]string{"yard", "stays", "gate"}, builds{
+		require.NoError(t, all.Change([]string{"yard", "stays", "gate"}, builds{
 			"gate": func() (*Camera, error) { ended = !first.Snapshot().Up; return New(anew.cfg) }, "yard": built(added),
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if !ended {
 			t.Error("a camera was built before the one that it replaces had ended")
 		}
-		if got := old.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); got != set.ErrReplaced.Error() {
-			t.Errorf("the replaced one is down because %q", got)
-		}
+		assert.Equal(t, set.ErrReplaced.Error(), old.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN), "the replaced one is down because")
 		second, _ := all.Camera("gate")
 		if again, _ := all.Camera("stays"); again != steady || second == first {
 			t.Error("the wrong camera was built anew")
@@ -78,15 +73,10 @@ func TestSetChanges(t *testing.T) {
 			t.Errorf("the order is %s %s %s", now[0].Name(), now[1].Name(), now[2].Name())
 		}
 		time.Sleep(2 * time.Second)
-		if err := all.Change([]string{"stays", "yard"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := all.Camera("gate"); !errors.Is(err, set.ErrUnknown) {
-			t.Errorf("the removed one: %v", err)
-		}
-		if got := anew.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); got != set.ErrRemoved.Error() {
-			t.Errorf("the removed one is down because %q", got)
-		}
+		require.NoError(t, all.Change([]string{"stays", "yard"}, nil))
+		_, err := all.Camera("gate")
+		assert.ErrorIs(t, err, set.ErrUnknown, "the removed one")
+		assert.Equal(t, set.ErrRemoved.Error(), anew.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN), "the removed one is down because")
 		time.Sleep(time.Second)
 		end()
 		old.check(t, first)
@@ -100,9 +90,7 @@ func TestSetChanges(t *testing.T) {
 		if n := added.check(t, third).Published; n < 29 {
 			t.Errorf("the added one published %d frames in 3 s of 10", n)
 		}
-		if err := all.Change([]string{"yard"}, nil); !errors.Is(err, set.ErrEnded) {
-			t.Errorf("a change of a set that has ended: %v", err)
-		}
+		assert.ErrorIs(t, all.Change([]string{"yard"}, nil), set.ErrEnded, "a change of a set that has ended")
 	})
 }
 
@@ -114,12 +102,9 @@ func TestRemovedWhileAsked(t *testing.T) {
 		end := runSet(t, all)
 		time.Sleep(time.Second)
 		gate, err := all.Camera("gate")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gate.Hold(t.Context(), 5, "somebody"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = gate.Hold(t.Context(), 5, "somebody")
+		require.NoError(t, err)
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			began := time.Now()
@@ -129,16 +114,11 @@ func TestRemovedWhileAsked(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		if err := all.Change([]string{"other"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, all.Change([]string{"other"}, nil))
 		asking.Wait()
-		if err := gate.LetGo(t.Context(), 5, "somebody"); !errors.Is(err, api.ErrDown) {
-			t.Errorf("letting go of its frame: %v", err)
-		}
-		if _, err := gate.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, api.ErrDown) {
-			t.Errorf("an annotation afterwards: %v", err)
-		}
+		assert.ErrorIs(t, gate.LetGo(t.Context(), 5, "somebody"), api.ErrDown, "letting go of its frame")
+		_, err = gate.Annotate(t.Context(), annotate(nil, 0))
+		assert.ErrorIs(t, err, api.ErrDown, "an annotation afterwards")
 		end()
 		b.check(t, gate)
 	})
@@ -174,12 +154,8 @@ func TestSetIsReadWhileItChanges(t *testing.T) {
 		}
 	})
 	for range 5 {
-		if err := all.Change([]string{"a", "b"}, builds{"b": built(b)}); err != nil {
-			t.Error(err)
-		}
-		if err := all.Change([]string{"a"}, nil); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, all.Change([]string{"a", "b"}, builds{"b": built(b)}))
+		assert.NoError(t, all.Change([]string{"a"}, nil))
 	}
 	close(stop)
 	reading.Wait()

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects/privacy"
 )
@@ -64,9 +67,7 @@ func TestThumbnailsWait(t *testing.T) {
 		bus := stuck{b.rec, make(chan struct{})}
 		b.cfg.Annotation, b.cfg.Meter, b.cfg.Publisher = annotate(ptr(3), 3), meter, bus
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var running sync.WaitGroup
 		running.Go(func() { _ = c.Run(t.Context()) })
 		time.Sleep(time.Second + 50*time.Millisecond) // it has appeared
@@ -80,9 +81,7 @@ func TestThumbnailsWait(t *testing.T) {
 			time.Sleep(time.Second / testFPS)
 		}
 		const room = maxPictured - 1 // one waits for its appearance
-		if n := meter.leftOut.Load(); n != 2*(frames-room) {
-			t.Errorf("%d are left out; want %d", n, 2*(frames-room))
-		}
+		assert.EqualValues(t, 2*(frames-room), meter.leftOut.Load(), "are left out")
 		close(bus.release)
 		running.Wait()
 		if n := meter.made.Load(); n != maxPictured {
@@ -119,12 +118,8 @@ func TestThumbnailPanics(t *testing.T) {
 		meter := &thumbnailMeter{}
 		b.cfg.Annotation, b.cfg.Meter, b.cfg.Viewer = annotate(ptr(3), 3), meter, broken{b.rec}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
 		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e == nil || e.Thumbnail != "" || meter.leftOut.Load() == 0 {
 			t.Errorf("%v, %d left out", e, meter.leftOut.Load())
 		}

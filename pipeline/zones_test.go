@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -60,9 +62,7 @@ func TestZonesLostForAMoment(t *testing.T) {
 			}
 		}
 		b.run(t.Context(), t)
-		if want := []string{"ENTERED all", "STAYED all", "LEFT all", "ENTERED all"}; !slices.Equal(b.rec.zoned(), want) {
-			t.Errorf("events %q; want %q", b.rec.zoned(), want)
-		}
+		assert.Equal(t, []string{"ENTERED all", "STAYED all", "LEFT all", "ENTERED all"}, b.rec.zoned(), "events")
 	})
 }
 
@@ -79,12 +79,8 @@ func TestRules(t *testing.T) {
 			{Name: "moves", When: rules.Still, For: 2 * time.Second},
 		}
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
 		b.check(t, c)
 		var got []string
 		for _, e := range b.rec.events {
@@ -96,9 +92,7 @@ func TestRules(t *testing.T) {
 			"16 there all 1 rule there: a square has been in zone all for 1s", // it is marked in frame 3, and a quarter of a second later it is in the zone
 			"20 no circle  0 rule no circle: no circle has been in the picture for 2s",
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("told %q; want %q", got, want)
-		}
+		assert.Equal(t, want, got, "told")
 		if _, err := c.SetZones(t.Context(), zones.Layout{}); err != nil || !strings.Contains(logged.String(), "a rule rests: its zone is no more") {
 			t.Errorf("zones taken away: %v, logged %s", err, logged.String())
 		}
@@ -123,17 +117,13 @@ func TestRulesAreRationed(t *testing.T) {
 				tt.marks(b)
 				b.cfg.Meter, b.cfg.Rules = meter, []rules.Rule{{Name: "there", When: rules.Present, For: time.Second}}
 				c, err := New(b.cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				b.onResult = func(res *tracker.Result) {
 					if res.Seq >= tt.none {
 						c.ration.limiter.SetBurst(0)
 					}
 				}
-				if err := c.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.Run(t.Context()))
 				b.check(t, c)
 				if ev := b.rec.event(segdv1.EventKind_EVENT_KIND_RULE); ev != nil || meter.n.Load() != 1 {
 					t.Errorf("told %v, and %d counted; want none, and one", ev, meter.n.Load())
@@ -151,20 +141,14 @@ func TestZones(t *testing.T) {
 		meter := &watcher{}
 		b.cfg.Annotation, b.cfg.Meter, b.cfg.Zones = annotate(ptr(3), 3), meter, testZones
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if st := c.State(); len(st.Zones) != 2 || st.Zones[0].Name != "right" || len(st.Lines) != 1 {
 			t.Errorf("before the first frame: status %v", st)
 		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Run(t.Context()))
 		b.check(t, c)
 		want := []string{"ENTERED all", "B_TO_A middle", "ENTERED right", "STAYED all", "LEFT right", "A_TO_B middle"}
-		if got := b.rec.zoned(); !slices.Equal(got, want) {
-			t.Errorf("events %q; want %q", got, want)
-		}
+		assert.Equal(t, want, b.rec.zoned(), "events")
 		for _, tt := range []struct {
 			kind segdv1.EventKind
 			from uint64 // the frame by the square's true place
@@ -193,9 +177,7 @@ func TestZones(t *testing.T) {
 		for _, l := range st.Lines {
 			got = append(got, fmt.Sprint(l.Name, l.AToB, l.BToA))
 		}
-		if want := []string{"right0 1 0", "all1 1 1", "middle1 1"}; !slices.Equal(got, want) {
-			t.Errorf("status %q; want %q", got, want)
-		}
+		assert.Equal(t, []string{"right0 1 0", "all1 1 1", "middle1 1"}, got, "status")
 		if diff := cmp.Diff(c.Snapshot().Zones, meter.now().Zones); diff != "" || meter.names() != "all right middle" {
 			t.Errorf("the meter has %s:\n%s", meter.names(), diff)
 		}
@@ -215,9 +197,7 @@ func TestZonesOutliveTheStages(t *testing.T) {
 			return nil
 		}
 		_, snap := b.run(t.Context(), t)
-		if snap.Restarts != 1 {
-			t.Fatalf("%d restarts; want 1", snap.Restarts)
-		}
+		require.EqualValues(t, 1, snap.Restarts, "restarts")
 		want := zones.Counts{
 			Zones: []zones.ZoneCount{{Name: "right", Entries: 2}, {Name: "all", Objects: 1, Entries: 1, Stays: 1}},
 			Lines: []zones.LineCount{{Name: "middle", AToB: 2, BToA: 2}},
@@ -232,12 +212,8 @@ func TestZonesOutliveTheStages(t *testing.T) {
 func TestRemovedLeavesZones(t *testing.T) {
 	meter := &watcher{}
 	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
-		if n := c.Snapshot().Zones.Zones[1].Objects; n != 1 {
-			t.Fatalf("%d objects in the picture; want 1", n)
-		}
-		if err := c.Clear(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		require.Equal(t, 1, c.Snapshot().Zones.Zones[1].Objects, "objects in the picture")
+		require.NoError(t, c.Clear(t.Context(), 1))
 		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 || meter.now().Zones.Zones[1].Objects != 0 {
 			t.Errorf("%d objects in the picture, %d for the meter; want none", n, meter.now().Zones.Zones[1].Objects)
 		}
@@ -308,12 +284,8 @@ func TestSetZones(t *testing.T) {
 		if diff := cmp.Diff(want, counts); diff != "" || before.Zones[0].Entries == 0 || before.Zones[1].Objects != 1 {
 			t.Errorf("before %+v, then:\n%s", before, diff)
 		}
-		if got := meter.names(); got != "everywhere right end" {
-			t.Errorf("there are series of %s", got)
-		}
-		if !strings.Contains(log.String(), `msg="zones and lines changed" camera=gate zones=2 lines=1`) {
-			t.Errorf("the log:\n%s", log)
-		}
+		assert.Equal(t, "everywhere right end", meter.names(), "there are series of")
+		assert.Contains(t, log.String(), `msg="zones and lines changed" camera=gate zones=2 lines=1`, "the log:\n%s", log)
 		time.Sleep(2400 * time.Millisecond) // all of the clip
 		got := b.rec.zoned()
 		if i := slices.Index(got, "LEFT all"); i < 0 || !slices.Contains(got[i:], "ENTERED everywhere") || slices.Contains(got[i:], "STAYED all") ||
@@ -345,22 +317,18 @@ func TestSetZonesByMany(t *testing.T) {
 				for k := range 20 {
 					z := testZones.Zones[1]
 					z.Name = fmt.Sprintf("zone-%d-%d", i, k%3)
-					if _, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{z}, Lines: testZones.Lines}); err != nil {
-						t.Error(err)
-					}
+					_, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{z}, Lines: testZones.Lines})
+					assert.NoError(t, err)
 					_, _ = c.Zones(), c.State()
 					time.Sleep(17 * time.Millisecond)
 				}
 			})
 		}
 		all.Wait()
-		if _, err := c.SetZones(t.Context(), testZones); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.SetZones(t.Context(), testZones)
+		require.NoError(t, err)
 		time.Sleep(500 * time.Millisecond)
-		if got := meter.names(); got != "all right middle" {
-			t.Errorf("there are series of %s", got)
-		}
+		assert.Equal(t, "all right middle", meter.names(), "there are series of")
 		counts := c.Snapshot().Zones
 		if counts.Zones[1].Objects != 1 || counts.Zones[1].Entries != 1 {
 			t.Errorf("%+v", counts)
@@ -385,24 +353,16 @@ func TestSetZonesWhileDown(t *testing.T) {
 		b := newBench(t, "gate", 12)
 		b.cfg.Annotation = annotate(ptr(0), 0)
 		c, err := New(b.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.SetZones(t.Context(), testZones); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if want := []string{"ENTERED all", "B_TO_A middle", "STAYED all", "ENTERED right"}; !slices.Equal(b.rec.zoned(), want) {
-			t.Errorf("events %q; want %q", b.rec.zoned(), want)
-		}
+		require.NoError(t, err)
+		_, err = c.SetZones(t.Context(), testZones)
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
+		assert.Equal(t, []string{"ENTERED all", "B_TO_A middle", "STAYED all", "ENTERED right"}, b.rec.zoned(), "events")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		c.turn <- struct{}{}
-		if _, err := c.SetZones(ctx, zones.Layout{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("while it is busy for too long: %v", err)
-		}
+		_, err = c.SetZones(ctx, zones.Layout{})
+		assert.ErrorIs(t, err, context.Canceled, "while it is busy for too long")
 	})
 }
 
@@ -416,9 +376,8 @@ func TestZonesOfConfig(t *testing.T) {
 			t.Errorf("events %q, status %v", b.rec.zoned(), st)
 		}
 		b.cfg.Zones.Lines = []zones.Line{{Name: "middle"}}
-		if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), `camera "gate": zones: lines[0].points: 0 points`) {
-			t.Errorf("bad zones: %v", err)
-		}
+		_, err := New(b.cfg)
+		assert.ErrorContains(t, err, `camera "gate": zones: lines[0].points: 0 points`, "bad zones")
 		b.cfg.Zones = testZones
 		if c, err := New(b.cfg); err != nil || len(c.Zones().Zones) != 2 || c.Zones().Zones[1].Share != zones.DefaultShare {
 			t.Errorf("%v, %v", c, err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -25,14 +27,10 @@ import (
 func picture(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, 16, 8)), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, 16, 8)), nil))
 	a := &annotation.Annotation{Width: 16, Height: 8, Picture: b.Bytes(), Objects: []annotation.Object{{ID: 1, Box: []float64{1, 1, 9, 7}}}}
 	data, err := annotation.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -49,13 +47,9 @@ func small(t testing.TB) *checkpointv1.Checkpoint {
 func TestRoundTrip(t *testing.T) {
 	c := small(t)
 	data, err := pack(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := unpack(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got.Version != Version || !proto.Equal(got, c) {
 		t.Errorf("read back as %v; want %v", got, c)
 	}
@@ -78,9 +72,7 @@ func TestTemplatesAreIgnored(t *testing.T) {
 	c.Tracker.ProtoReflect().SetUnknown(field(4))
 	c.Tracker.Objects[0].ProtoReflect().SetUnknown(field(3))
 	data, err := pack(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := unpack(data)
 	if err != nil || len(got.Tracker.Objects) != 1 || got.Tracker.Objects[0].Life.GetArea() != 48 {
 		t.Errorf("%v, %v", got, err)
@@ -91,9 +83,7 @@ func TestTemplatesAreIgnored(t *testing.T) {
 func TestDamage(t *testing.T) {
 	c := small(t)
 	data, err := pack(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	try := func(what string, at int, data []byte) {
 		switch got, err := unpack(data); {
 		case err == nil && !proto.Equal(got, c):
@@ -118,9 +108,7 @@ func TestDamage(t *testing.T) {
 func packed(t testing.TB, plain []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w.EncodeAll(plain, nil)
 }
 
@@ -145,9 +133,7 @@ func TestFaults(t *testing.T) {
 		c.Version = Version
 		tt.change(c)
 		plain, err := proto.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := unpack(packed(t, plain)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), ": "+tt.field+": ") {
 			t.Errorf("a faulty %s: %v", tt.field, err)
 		}
@@ -159,13 +145,9 @@ func TestAnotherVersion(t *testing.T) {
 	c := small(t)
 	c.Version = Version + 1
 	plain, err := proto.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := unpack(packed(t, plain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Tracker, c.Marker, c.Zones = nil, nil, nil
 	if !proto.Equal(got, c) {
 		t.Errorf("read as %v; want %v", got, c)
@@ -180,18 +162,16 @@ func TestLimits(t *testing.T) {
 	if _, err := unpack(bomb); !errors.Is(err, ErrDamaged) || !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		t.Errorf("%d bytes of %d: %v", len(bomb), maxUnpacked+1, err)
 	}
-	if _, err := unpack(make([]byte, MaxBytes+1)); !errors.Is(err, ErrDamaged) {
-		t.Errorf("%d bytes: %v", MaxBytes+1, err)
-	}
+	_, err := unpack(make([]byte, MaxBytes+1))
+	assert.ErrorIs(t, err, ErrDamaged, "%d bytes", MaxBytes+1)
 	for name, change := range map[string]func(*checkpointv1.Checkpoint){
 		"bytes":    func(c *checkpointv1.Checkpoint) { c.Last = make([]byte, maxUnpacked) },
 		"pictures": func(c *checkpointv1.Checkpoint) { c.Marked = make([][]byte, maxScenes+1) },
 	} {
 		c := small(t)
 		change(c)
-		if _, err := pack(c); err == nil {
-			t.Errorf("more %s were written than are read", name)
-		}
+		_, err := pack(c)
+		assert.Error(t, err, "more %s were written than are read", name)
 	}
 }
 
@@ -238,9 +218,7 @@ func TestBombs(t *testing.T) {
 
 // Every field that can have many values has a limit.
 func TestLimitsAreWhole(t *testing.T) {
-	if err := limits.Check((&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, limits.Check((&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor()))
 }
 
 func TestSceneFaults(t *testing.T) {
@@ -253,9 +231,8 @@ func TestSceneFaults(t *testing.T) {
 		"half of it":       whole[:len(whole)/2],
 		"a broken picture": bytes.Replace(whole, []byte(`"picture":"`), []byte(`"picture":"AAAA`), 1),
 	} {
-		if _, err := Scenes([][]byte{whole, data}); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %v; want it damaged", name, err)
-		}
+		_, err := Scenes([][]byte{whole, data})
+		assert.ErrorIs(t, err, ErrDamaged, "%s", name)
 	}
 }
 
@@ -263,17 +240,13 @@ func TestSceneFaults(t *testing.T) {
 func TestManyPixels(t *testing.T) {
 	large := image.NewGray(image.Rect(0, 0, 16, 8))
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, large, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&b, large, nil))
 	// Its size in the head alone: 8192×8192.
 	head := b.Bytes()
 	at := bytes.Index(head, []byte{0xff, 0xc0}) + 5
 	copy(head[at:], []byte{0x20, 0, 0x20, 0})
 	data, err := annotation.Marshal(&annotation.Annotation{Width: 8192, Height: 8192, Picture: head, Objects: []annotation.Object{{ID: 1, Box: []float64{1, 1, 9, 7}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := memtest.Allocated(func() { _, err = Scenes(slices.Repeat([][]byte{data}, maxScenes)) })
 	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the first 9 of 300 pictures have more pixels") {
 		t.Errorf("error is %v", err)
@@ -286,14 +259,10 @@ func TestManyPixels(t *testing.T) {
 // FuzzDecode reads whatever it is given, packed or not, without a panic and without much memory.
 func FuzzDecode(f *testing.F) {
 	data, err := pack(small(f))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(data)
 	plain, err := proto.Marshal(small(f))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(plain)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for unpacked, data := range map[int][]byte{maxUnpacked: data, len(data): packed(t, data)} {
@@ -303,9 +272,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%d bytes took %d MiB of memory; want at most %d", len(data), n>>20, mostTaken(unpacked)>>20)
 			}
 			if err != nil {
-				if !errors.Is(err, ErrDamaged) {
-					t.Fatalf("%v; want it damaged", err)
-				}
+				require.ErrorIs(t, err, ErrDamaged)
 				continue
 			}
 			for _, data := range append(c.Marked, c.Last) {
@@ -317,16 +284,12 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 			again, err := pack(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := unpack(again); err != nil {
 				t.Fatalf("written again: %v", err)
 			}
 			whole, err := Decode(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := Encode(whole); err != nil {
 				t.Fatal(err)
 			}

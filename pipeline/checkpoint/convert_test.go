@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/internal/limit"
@@ -59,24 +61,17 @@ func TestEncode(t *testing.T) {
 		},
 	}
 	data, err := Encode(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	same := cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b objects.Table) bool {
 		return a.NextID() == b.NextID() && cmp.Equal(a.All(), b.All(), cmpopts.IgnoreUnexported(objects.Object{}))
 	})}
-	if diff := cmp.Diff(want, got, same); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got, same), "-want +got")
 	// A track that is not kept may end before it counts.
 	want.Tracks = &track.Snapshot{Next: 1}
-	if data, err = Encode(want); err != nil {
-		t.Fatal(err)
-	}
+	data, err = Encode(want)
+	require.NoError(t, err)
 	if got, err = Decode(data); err != nil || got.Objects.All()[1].Track != 0 || len(got.Faults) > 0 {
 		t.Errorf("%+v, %v; want no track", got, err)
 	}
@@ -121,9 +116,7 @@ func TestFaultyParts(t *testing.T) {
 		writeObjects(c, all, &tracks)
 		tt.spoil(c)
 		data, err := pack(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := Decode(data)
 		if err != nil || len(got.Faults) != 1 || !errors.Is(got.Faults[0], ErrDamaged) || !tt.left(got) ||
 			got.Objects.NextID() != 300 || got.Objects.All()[1].Label != "Ada" {
@@ -143,9 +136,7 @@ func TestMuchLayout(t *testing.T) {
 	s := &checkpointv1.Zones{Layout: []byte(`{"Zones":[` + strings.Repeat("{},", 2_000_000) + `{}]}`)}
 	var err error
 	n := memtest.Allocated(func() { _, err = readZones(s) })
-	if err == nil || !strings.Contains(err.Error(), "layout: 6000014 bytes; want at most") {
-		t.Errorf("error %.200v", err)
-	}
+	assert.ErrorContains(t, err, "layout: 6000014 bytes; want at most")
 	if n > 1<<20 {
 		t.Errorf("%d MiB of layout took %d MiB of memory", len(s.Layout)>>20, n>>20)
 	}
@@ -162,13 +153,9 @@ func TestMuchLayout(t *testing.T) {
 		l.Lines = append(l.Lines, zones.Line{Name: z.Name, Points: z.Polygon[:2]})
 	}
 	w, err := zones.New(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := Encode(&Checkpoint{Camera: "gate", Zones: w.Snapshot()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := Decode(data)
 	if err != nil || len(c.Faults) > 0 || len(c.Zones.Layout.Zones) != zones.MaxZones {
 		t.Errorf("the largest: %v, %v", err, c)
@@ -190,11 +177,8 @@ func TestDecodeObjects(t *testing.T) {
 		c := proto.CloneOf(small(t))
 		c.Objects = append(c.Objects, &checkpointv1.Object{Id: 9, Label: "b"}, o)
 		data, err := pack(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := unpack(data); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		require.NoError(t, err)
+		_, err = unpack(data)
+		assert.Error(t, err, "%s: no error", name)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -57,9 +59,7 @@ func of(t *testing.T, cameras ...*camera) *Set[*camera] {
 	for _, c := range cameras {
 		names, build[c.name] = append(names, c.name), built(c)
 	}
-	if err := s.Change(names, build); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Change(names, build))
 	return s
 }
 
@@ -106,7 +106,7 @@ func TestChanges(t *testing.T) {
 		}
 		end, _ := begin(t, s)
 		synctest.Wait()
-		if err := s.Change([]string{"yard", "stays", "gate"}, builds{"yard": built(added), "gate": func() (*camera, error) {
+		require.NoError(t, s.Change([]string{"yard", "stays", "gate"}, builds{"yard": built(added), "gate": func() (*camera, error) {
 			if old.runs {
 				t.Error("a camera was built before the one that it replaces had ended")
 			}
@@ -114,17 +114,13 @@ func TestChanges(t *testing.T) {
 				t.Errorf("meanwhile %v answers, %v", c, err)
 			}
 			return anew, nil
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		synctest.Wait()
 		has(t, s, "yard stays gate")
 		if c, _ := s.Camera("gate"); c != anew || !errors.Is(old.ended, ErrReplaced) || !anew.runs || !added.runs {
 			t.Errorf("the old one ended for %v; the new ones run: %t, %t", old.ended, anew.runs, added.runs)
 		}
-		if err := s.Change([]string{"stays", "yard"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Change([]string{"stays", "yard"}, nil))
 		has(t, s, "stays yard")
 		if _, err := s.Camera("gate"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"gate"; there is ["stays" "yard"]`) {
 			t.Errorf("the removed one: %v", err)
@@ -135,9 +131,7 @@ func TestChanges(t *testing.T) {
 		if err := end(); err != nil || stays.runs || !errors.Is(stays.ended, context.Canceled) {
 			t.Errorf("the set ended with %v; a camera runs: %t, %v", err, stays.runs, stays.ended)
 		}
-		if err := s.Change([]string{"yard"}, nil); !errors.Is(err, ErrEnded) {
-			t.Errorf("a change of a set that has ended: %v", err)
-		}
+		assert.ErrorIs(t, s.Change([]string{"yard"}, nil), ErrEnded, "a change of a set that has ended")
 	})
 }
 
@@ -156,15 +150,11 @@ func TestRefusesAChange(t *testing.T) {
 			{[]string{"a", "a"}, nil, `two cameras are called "a"`},
 			{[]string{"a"}, builds{"b": built(a)}, `"b" is to be built and not to be there`},
 		} {
-			if err := s.Change(tt.names, tt.build); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v: %v, want %s", tt.names, err, tt.want)
-			}
+			assert.ErrorContains(t, s.Change(tt.names, tt.build), tt.want, "%v", tt.names)
 		}
 		// What only shows when it is built costs that camera.
 		bad := func() (*camera, error) { return nil, errors.New("a part is missing") }
-		if err := s.Change([]string{"a", "b"}, builds{"b": bad}); err == nil || !strings.Contains(err.Error(), "a part is missing") {
-			t.Errorf("a camera without a part: %v", err)
-		}
+		assert.ErrorContains(t, s.Change([]string{"a", "b"}, builds{"b": bad}), "a part is missing", "a camera without a part")
 		synctest.Wait()
 		if has(t, s, "a"); !a.runs {
 			t.Error("the camera that is there does not run")
@@ -173,9 +163,7 @@ func TestRefusesAChange(t *testing.T) {
 			t.Errorf("a replacement without a part: %v, the old one runs: %t", err, a.runs)
 		}
 		has(t, s, "")
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, end())
 	})
 }
 
@@ -186,21 +174,17 @@ func TestEnds(t *testing.T) {
 		end, ended := begin(t, s)
 		time.Sleep(time.Minute)
 		a, b := &camera{name: "a", lasts: time.Second}, &camera{name: "b", lasts: 3 * time.Second}
-		if err := s.Change([]string{"a", "b"}, builds{"a": built(a), "b": built(b)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Change([]string{"a", "b"}, builds{"a": built(a), "b": built(b)}))
 		time.Sleep(2 * time.Second) // a has ended
 		// Between the end of b and the beginning of c nothing runs.
 		c := &camera{name: "c", lasts: time.Second}
-		if err := s.Change([]string{"a", "c"}, builds{"c": func() (*camera, error) {
+		require.NoError(t, s.Change([]string{"a", "c"}, builds{"c": func() (*camera, error) {
 			time.Sleep(time.Second)
 			if ended() {
 				t.Error("the set has ended while it was changed")
 			}
 			return c, nil
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		time.Sleep(900 * time.Millisecond)
 		if ended() {
 			t.Error("the set has ended before its last camera")
@@ -209,9 +193,7 @@ func TestEnds(t *testing.T) {
 		if !ended() {
 			t.Error("the set has not ended with its last camera")
 		}
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, end())
 	})
 }
 
@@ -225,9 +207,7 @@ func TestStays(t *testing.T) {
 		if ended() {
 			t.Error("the set has ended with its last camera")
 		}
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, end())
 	})
 }
 
@@ -244,8 +224,6 @@ func TestFaults(t *testing.T) {
 		if err := end(); err == nil || !strings.Contains(err.Error(), "a fault") || !strings.Contains(err.Error(), "a wild index") {
 			t.Errorf("told %v", err)
 		}
-		if err := s.Run(t.Context()); err == nil {
-			t.Error("it ran twice")
-		}
+		assert.Error(t, s.Run(t.Context()), "it ran twice")
 	})
 }

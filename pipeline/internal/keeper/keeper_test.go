@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/annotation"
@@ -37,19 +39,13 @@ func frames(t *testing.T, n int) (all []*ingest.Frame) {
 	dir := t.TempDir()
 	for i := range n {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%03d.png", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		picture := image.NewRGBA(image.Rect(0, 0, width, height))
 		picture.Set(i, i, color.White)
-		if err := errors.Join(png.Encode(f, picture), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(png.Encode(f, picture), f.Close()))
 	}
 	source, err := ingest.Open(ingest.Config{Camera: "gate", URL: "dir:" + dir, FPS: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := source.Run(t.Context(), func(f *ingest.Frame) { all = append(all, f) }); err != nil || len(all) != n {
 		t.Fatalf("%d frames, %v", len(all), err)
 	}
@@ -137,9 +133,7 @@ func TestRun(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() {
 			k.Run(t.Context(), func(bytes int, _ time.Duration, err error) {
-				if (bytes > 0) != (err == nil || errors.Is(err, full)) {
-					t.Errorf("%d bytes, %v", bytes, err)
-				}
+				assert.Equal(t, (err == nil || errors.Is(err, full)), (bytes > 0), "%d bytes, %v", bytes, err)
 				kept.mu.Lock()
 				defer kept.mu.Unlock()
 				kept.told = append(kept.told, err)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -79,9 +81,7 @@ func TestAfterClose(t *testing.T) {
 	if _, ok := m.Take(); ok {
 		t.Error("took something out of a closed box")
 	}
-	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
-		t.Errorf("dropped %v", got)
-	}
+	assert.Equal(t, []uint64{1, 2}, dropped(), "dropped")
 }
 
 func TestAbort(t *testing.T) {
@@ -93,9 +93,7 @@ func TestAbort(t *testing.T) {
 	if _, ok := m.Take(); ok {
 		t.Error("took something out of an aborted box")
 	}
-	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
-		t.Errorf("dropped %v", got)
-	}
+	assert.Equal(t, []uint64{1, 2}, dropped(), "dropped")
 }
 
 // next is how a stage takes items.
@@ -207,9 +205,7 @@ func TestLosesNothing(t *testing.T) {
 	all := slices.Concat(taken, dropped())
 	slices.Sort(all)
 	for i, seq := range all {
-		if uint64(i) != seq {
-			t.Fatalf("item %d is missing or there twice", i)
-		}
+		require.Equal(t, seq, uint64(i), "item %d is missing or there twice", i)
 	}
 	if len(all) != n {
 		t.Errorf("%d items came out, %d went in", len(all), n)

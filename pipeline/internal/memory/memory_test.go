@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -57,9 +60,7 @@ func TestAdd(t *testing.T) {
 	for n := range uint32(maxScenes + 2) {
 		m.Add(of(100 + n))
 	}
-	if n := len(m.Marked()); n != maxScenes+5 {
-		t.Errorf("%d pictures; want one of each object", n)
-	}
+	assert.Equal(t, maxScenes+5, len(m.Marked()), "pictures")
 }
 
 // What is forgotten is in no picture any more; a picture that shows nothing else is forgotten, too. Pictures themselves
@@ -91,9 +92,7 @@ func TestForgetAutomatic(t *testing.T) {
 	m.ForgetAutomatic(table)
 	check(t, "pictures", m.Marked(), []uint32{1, 257})
 	for _, o := range m.Objects() {
-		if o.Label != "" {
-			t.Errorf("object %d is called %q", o.ID, o.Label)
-		}
+		assert.Equal(t, "", o.Label, "object %d is called", o.ID)
 	}
 	// Of a foreign checkpoint it is not known what is automatic.
 	var foreign Memory
@@ -112,9 +111,7 @@ func TestMisses(t *testing.T) {
 		false: {{ID: 1, Area: 9}, {ID: 2}, {ID: 256, Owner: objects.Detector, Area: 9}},
 		true:  {{ID: 1, Area: 9}, {ID: 2, Area: 9}},
 	} {
-		if got := m.Misses(objects.Restore(all, 0)); got != want {
-			t.Errorf("%v are missed: %t", all, got)
-		}
+		assert.Equal(t, want, m.Misses(objects.Restore(all, 0)), "%v are missed", all)
 	}
 }
 
@@ -159,16 +156,13 @@ func TestJSON(t *testing.T) {
 		return b.Bytes(), err
 	}
 	fails = errors.New("no memory")
-	if _, err := m.Marked()[0].JSON(encode); !errors.Is(err, fails) {
-		t.Errorf("%v; want %v", err, fails)
-	}
+	_, err := m.Marked()[0].JSON(encode)
+	assert.ErrorIs(t, err, fails)
 	fails = nil
 	check := func(left ...uint32) {
 		t.Helper()
 		json, err := m.Marked()[0].JSON(encode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		a, err := annotation.ParseFor(json, width, height)
 		if err != nil || len(a.Objects) != len(left) || a.Objects[0].ID != left[0] {
 			t.Fatalf("%+v, %v; want objects %d", a, err, left)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/bustest"
@@ -31,9 +33,7 @@ func TestMaskInEveryState(t *testing.T) {
 	}}
 	m := Masks(&ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, 0, &features.Scene{}, res, tableOf(res))
 	m.Site, m.Camera, m.PublishTime = "home", "gate", timestamppb.Now()
-	if err := bustest.Check(m); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, bustest.Check(m))
 }
 
 // Of an object that was hidden when the stages ended, lists say as the status does that it is lost.
@@ -65,9 +65,7 @@ func TestExtent(t *testing.T) {
 		res.Objects = []tracker.Object{{ID: uint32(i + 1), State: tracker.Occluded, Extent: tt.is}}
 		m := Masks(&ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, 0, &features.Scene{}, res, tableOf(res))
 		m.Site, m.Camera, m.PublishTime = "home", "gate", timestamppb.Now()
-		if err := bustest.Check(m); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, bustest.Check(m))
 		e := m.Objects[0].Extent
 		if got := image.Rect(int(e.GetX()), int(e.GetY()), int(e.GetX()+e.GetWidth()), int(e.GetY()+e.GetHeight())); got != tt.want || (e == nil) != tt.want.Empty() {
 			t.Errorf("%v is published as %v; want %v", tt.is, e, tt.want)
@@ -105,21 +103,15 @@ func TestMasksAllocs(t *testing.T) {
 func TestRegionsZoomed(t *testing.T) {
 	const width, height = 1440, 1080 // superpixels are grown on half of that
 	e, err := features.New(features.Config{Superpixels: 48}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	scene := &features.Scene{}
 	plan := features.Plan{Whole: true, Crops: []features.Crop{{Rectangle: image.Rect(100, 200, 400, 420), Zoom: 2}}}
-	if err := e.Extract(scene, make([]byte, 3*width*height), width, height, plan); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Extract(scene, make([]byte, 3*width*height), width, height, plan))
 	var got [][5]int32
 	for _, r := range Masks(&ingest.Frame{}, 0, scene, &tracker.Result{Width: width, Height: height}, objects.Table{}).RegionsOfInterest {
 		got = append(got, [5]int32{r.Box.X, r.Box.Y, r.Box.Width, r.Box.Height, r.Zoom})
 	}
-	if diff := cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got); diff != "" {
-		t.Errorf("-want +got (x, y, width, height, zoom):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got), "-want +got (x, y, width, height, zoom)")
 }
 
 // tableOf is one of the objects of a result.

@@ -5,6 +5,9 @@ import (
 	"image"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 )
 
@@ -45,17 +48,11 @@ func TestThings(t *testing.T) {
 	}
 	things := func(m features.Model) (told []string) {
 		e, err := features.New(features.Config{Superpixels: 20}, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var s features.Scene
-		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, features.Plan{Whole: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Extract(&s, make([]byte, 3*w*h), w, h, features.Plan{Whole: true}))
 		all, err := Things(&s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, o := range all {
 			told = append(told, fmt.Sprintf("%d %s %d %d", o.Id, o.Class, o.Box.Height, o.Area))
 		}
@@ -69,9 +66,7 @@ func TestThings(t *testing.T) {
 		"no mask head":   {model{found}, "[1 person 36 720 2 person 16 320 3 backpack 16 320 4 car 48 1152]"},
 		"with mask head": {masker{model{found}}, "[1 person 36 360 2 backpack 16 160 3 car 48 576]"},
 	} {
-		if got := fmt.Sprint(things(tt.m)); got != tt.want {
-			t.Errorf("%s: %s; want %s", name, got, tt.want)
-		}
+		assert.Equal(t, tt.want, fmt.Sprint(things(tt.m)), "%s", name)
 	}
 	if got := things(model{many}); len(got) != maxThings {
 		t.Errorf("of many things %d are told; want %d", len(got), maxThings)

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/api"
 )
@@ -18,16 +21,10 @@ func of(frame *uint64) *Request { return New(&annotation.Annotation{Frame: frame
 func TestLimits(t *testing.T) {
 	var q Queue
 	for i := range uint64(Max) {
-		if err := q.Add(of(&i)); err != nil {
-			t.Fatal(err)
-		}
-		if err := q.Add(of(ptr(0))); !errors.Is(err, api.ErrBusy) {
-			t.Errorf("frame 0 twice: %v", err)
-		}
+		require.NoError(t, q.Add(of(&i)))
+		assert.ErrorIs(t, q.Add(of(ptr(0))), api.ErrBusy, "frame 0 twice")
 	}
-	if err := q.Add(of(ptr(100))); !errors.Is(err, api.ErrBusy) {
-		t.Errorf("one too many: %v", err)
-	}
+	assert.ErrorIs(t, q.Add(of(ptr(100))), api.ErrBusy, "one too many")
 }
 
 // Annotations of frames that have passed go with the frames that come, one each
@@ -41,9 +38,7 @@ func TestPassedFramesAreClaimed(t *testing.T) {
 	for _, frame := range []*uint64{ptr(10), ptr(10), nil, ptr(52)} {
 		r := of(frame)
 		all = append(all, r)
-		if err := q.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Add(r))
 	}
 	for i, want := range []*Request{all[0], all[3], all[1], all[2], nil} {
 		if got := q.Claim(51+uint64(i), true); got != want {
@@ -58,9 +53,7 @@ func TestDamagedFramesAreNotAnnotated(t *testing.T) {
 	var q Queue
 	for want := range 3 {
 		r := of(nil)
-		if err := q.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Add(r))
 		seq := uint64(1000 * want)
 		if want == 2 { // for ever
 			want = maxPassed
@@ -75,9 +68,7 @@ func TestDamagedFramesAreNotAnnotated(t *testing.T) {
 		}
 	}
 	named := of(ptr(5000))
-	if err := q.Add(named); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, q.Add(named))
 	if q.Claim(5000, false) != named {
 		t.Error("the frame that was named was not taken")
 	}
@@ -89,9 +80,7 @@ func TestLeave(t *testing.T) {
 	q.Claim(9, true)
 	ahead, passed, next := of(ptr(12)), of(ptr(5)), of(nil)
 	for _, r := range []*Request{ahead, passed, next} {
-		if err := q.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Add(r))
 	}
 	if n := q.Ahead(ahead); n != 3 || q.Ahead(passed) != 0 || q.Ahead(next) != 0 {
 		t.Errorf("frame 12 is %d ahead of the next, which is 10", n)
@@ -108,28 +97,20 @@ func TestLeave(t *testing.T) {
 		if a := <-r.Done(); !errors.Is(a.Err, fault) || a.Annotated != nil {
 			t.Errorf("answered %v", a)
 		}
-		if want := r == ahead; strings.HasPrefix(told.Error(), "annotation of frame 12: ") != want {
-			t.Errorf("told %v", told)
-		}
+		assert.Equal(t, r == ahead, strings.HasPrefix(told.Error(), "annotation of frame 12: "), "told %v", told)
 	}
 	if q.Leave(ahead) {
 		t.Error("it waits though it was answered")
 	}
-	if err := q.Add(next); !errors.Is(err, api.ErrDown) {
-		t.Errorf("after the end: %v", err)
-	}
+	assert.ErrorIs(t, q.Add(next), api.ErrDown, "after the end")
 }
 
 // No request waits for a frame that is far ahead.
 func TestNear(t *testing.T) {
 	var q Queue
 	q.Claim(41, true)
-	if err := q.Near(nil); err != nil {
-		t.Error(err)
-	}
-	if err := q.Near(ptr(42 + maxAhead - 1)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, q.Near(nil))
+	assert.NoError(t, q.Near(ptr(42+maxAhead-1)))
 	if err := q.Near(ptr(42 + maxAhead)); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "1042 is far ahead, the next is 42; want one below 1042") {
 		t.Errorf("%v", err)
 	}
@@ -142,9 +123,7 @@ func TestConfigured(t *testing.T) {
 	r, other := Configured(first), of(ptr(3))
 	for _, r := range []*Request{r, other} {
 		q.Rebase(100)
-		if err := q.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Add(r))
 	}
 	q.Rebase(200)
 	if *r.Annotation.Frame != 203 || *first.Frame != 3 || *other.Annotation.Frame != 3 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // The histogram's percentiles must lie within 1 %, or its unit, of the sorted samples'.
@@ -80,9 +82,7 @@ func TestRate(t *testing.T) {
 			}
 		})
 	}
-	if (&Rate{}).PerSecond(start) != 0 {
-		t.Error("a rate without events is not 0")
-	}
+	assert.EqualValues(t, 0, (&Rate{}).PerSecond(start), "a rate without events is not 0")
 }
 
 // The window forgets what is older than the last seconds, whole seconds at a time.
@@ -112,7 +112,5 @@ func TestWindow(t *testing.T) {
 	if p := w.Percentiles(end.Add(time.Hour)); p != (Percentiles{7 * time.Millisecond, 7 * time.Millisecond, 7 * time.Millisecond}) {
 		t.Errorf("one sample: %+v", p)
 	}
-	if n := testing.AllocsPerRun(100, func() { w.Add(end.Add(time.Hour), time.Second) }); n != 0 {
-		t.Errorf("%v allocations a frame", n)
-	}
+	assert.EqualValues(t, 0, testing.AllocsPerRun(100, func() { w.Add(end.Add(time.Hour), time.Second) }), "allocations a frame")
 }
