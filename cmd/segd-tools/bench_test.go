@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/internal/waitfor"
@@ -128,9 +131,7 @@ func TestBenchPipeline(t *testing.T) {
 		t.Errorf("stages are at work %v %% of the time on %d cores", r.Busy, r.Cores)
 	}
 	waitfor.Next(t, "an event at the webhook", posted)
-	if !strings.Contains(c.Err.String(), "beside http://127.0.0.1:") {
-		t.Errorf("what runs beside is not told where segd is:\n%s", c.Err.String())
-	}
+	assert.Contains(t, c.Err.String(), "beside http://127.0.0.1:", "what runs beside is not told where segd is")
 	if len(missing) > 0 {
 		t.Errorf("no stages %q in %v", missing, r.Stages)
 	}
@@ -140,13 +141,9 @@ func TestBenchPipeline(t *testing.T) {
 func segdInPath(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(dir, "segd")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(self, filepath.Join(dir, "segd")))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 

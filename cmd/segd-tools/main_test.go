@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/cmd/segd/cli"
@@ -51,9 +53,7 @@ func TestHelp(t *testing.T) { clitest.Help(t, silentRoot, 10) }
 // segd lists the commands as they are here.
 func TestListed(t *testing.T) {
 	text, err := os.ReadFile("../segd/program.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, cmd := range silentRoot().Commands() {
 		if !cmd.Hidden && !(strings.Contains(string(text), strconv.Quote(cmd.Use)) && strings.Contains(string(text), strconv.Quote(cmd.Short))) {
 			t.Errorf("segd does not list %q, %q", cmd.Use, cmd.Short)
@@ -64,18 +64,12 @@ func TestListed(t *testing.T) {
 // The pages are those of segd's commands; that of segd is not written here.
 func TestMan(t *testing.T) {
 	dir := t.TempDir()
-	if err := run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, io.Discard))
 	pages, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range pages {
 		pages[i] = filepath.Base(pages[i])
 	}
 	const want = "segd-bench-crowd.1 segd-bench-ingest.1 segd-bench-pipeline.1 segd-bench.1 segd-export.1 segd-import.1 segd-record.1"
-	if got := strings.Join(pages, " "); got != want {
-		t.Errorf("pages: %s; want %s", got, want)
-	}
+	assert.Equal(t, want, strings.Join(pages, " "), "pages")
 }

@@ -6,13 +6,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -51,9 +52,7 @@ func livePage(t *testing.T, goOn <-chan struct{}, lives ...[]string) *httptest.S
 			} else if err = conn.Write(r.Context(), websocket.MessageBinary, []byte(message)); err == nil {
 				_, _, err = conn.Read(r.Context()) // that it was taken
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		}
 		_ = conn.Close(websocket.StatusGoingAway, "segd is stopping")
 	}))
@@ -67,9 +66,7 @@ func message(t *testing.T, epoch, sequence uint64) string {
 	m, picture := clienttest.LiveFrame(t, sequence, 64, 48)
 	m.Site, m.Epoch, m.Objects[0].Area = "home", epoch, 32*48
 	text, err := protojson.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(clienttest.Live(`{"frame":`+string(text)+`}`, string(picture)))
 }
 
@@ -77,9 +74,7 @@ func eventMessage(t *testing.T, e *segdv1.Event) string {
 	t.Helper()
 	e.Site, e.Camera = "home", "gate"
 	text, err := protojson.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return `{"event":` + string(text) + `}`
 }
 
@@ -95,17 +90,13 @@ func TestRecord(t *testing.T) {
 	c := start(t, "record", "gate", dir, "--page", page.URL, "--every", "1s")
 	waitfor.True(t, "the second connection's end", func() bool { return strings.Count(c.Err.String(), "trying again") == 2 })
 	c.Cancel()
-	if err := c.Wait(t); err != nil {
-		t.Errorf("record ended with %v", err)
-	}
+	assert.NoError(t, c.Wait(t), "record ended with")
 	var want []string
 	for _, name := range []string{"gate-0000000000001-000000000", "gate-0000000000001-000000010", "gate-0000000000001-000000020",
 		"gate-0000000000002-000001000", "gate-0000000000002-000001010", "gate-0000000000002-000001020"} {
 		want = append(want, name+".jpg", name+".json")
 	}
-	if got := clienttest.FilesIn(t, dir); !slices.Equal(got, want) {
-		t.Errorf("files written: %q; want %q", got, want)
-	}
+	assert.Equal(t, want, clienttest.FilesIn(t, dir), "files written")
 	said := strings.Split(strings.TrimSpace(c.Err.String()), "\n")
 	if len(said) != 3 || !strings.Contains(said[0], "segd is stopping") || said[1] != "pictures again, from frame 1000 on" {
 		t.Errorf("it said:\n%s", c.Err.String())
@@ -139,12 +130,8 @@ func TestRecordChanged(t *testing.T) {
 		c := start(t, append([]string{"record", "gate", dir, "--page", livePage(t, nil, messages).URL}, tc.args...)...)
 		waitfor.True(t, "the connection's end", func() bool { return strings.Contains(c.Err.String(), "trying again") })
 		c.Cancel()
-		if err := c.Wait(t); err != nil {
-			t.Errorf("%q ended with %v", tc.args, err)
-		}
-		if got := clienttest.FilesIn(t, dir); !slices.Equal(got, tc.want) {
-			t.Errorf("%q wrote %q; want %q", tc.args, got, tc.want)
-		}
+		assert.NoError(t, c.Wait(t), "%q ended with", tc.args)
+		assert.Equal(t, tc.want, clienttest.FilesIn(t, dir), "%q wrote", tc.args)
 	}
 }
 
@@ -158,13 +145,9 @@ func TestRecordFullDisk(t *testing.T) {
 	close(goOn)
 	waitfor.True(t, "the connection's end", func() bool { return strings.Contains(c.Err.String(), "trying again") })
 	c.Cancel()
-	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "2 frames saved, 1 not") {
-		t.Errorf("record ended with %v", err)
-	}
+	assert.ErrorContains(t, c.Wait(t), "2 frames saved, 1 not", "record ended with")
 	for _, want := range []string{"frame 1 is not saved", "no space left on device", "saved again from frame 2 on, 1 were not"} {
-		if !strings.Contains(c.Err.String(), want) {
-			t.Errorf("it did not say %s:\n%s", want, c.Err.String())
-		}
+		assert.Contains(t, c.Err.String(), want, "it did not say %s", want)
 	}
 	if got := clienttest.FilesIn(t, dir); len(got) != 4 {
 		t.Errorf("files written: %q", got)
@@ -183,9 +166,7 @@ func TestRecordAsks(t *testing.T) {
 			http.NotFound(w, r)
 		}))
 		c := start(t, append([]string{"record", "gate", t.TempDir(), "--page", page.URL}, strings.Fields(line)...)...)
-		if got := waitfor.Next(t, "the request", asked); got != want {
-			t.Errorf("%q asks for %s; want %s", line, got, want)
-		}
+		assert.Equal(t, want, waitfor.Next(t, "the request", asked), "%q asks for", line)
 		if err := c.Wait(t); cli.Status(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -211,9 +192,7 @@ func TestRecordFaults(t *testing.T) {
 		}
 	}
 	c := start(t, "record", "gate", clitest.File(t, "file", ""), "--page", page.URL)
-	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "not a directory") {
-		t.Errorf("of a file for a folder: %v", err)
-	}
+	assert.ErrorContains(t, c.Wait(t), "not a directory", "of a file for a folder")
 }
 
 // exported is a recording of gate with three frames, and its export as CVAT's.
@@ -224,16 +203,10 @@ func exported(t *testing.T) (recording, file string) {
 	c := start(t, "record", "gate", recording, "--page", page.URL, "--every", "0")
 	waitfor.True(t, "the connection's end", func() bool { return strings.Contains(c.Err.String(), "trying again") })
 	c.Cancel()
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	c = start(t, "export", recording, "--format", "cvat")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
-	if said := c.Out.String(); said != recording+"-cvat: 3 pictures, 3 objects of 1 classes\n" {
-		t.Errorf("it said %s", said)
-	}
+	require.NoError(t, c.Wait(t))
+	assert.Equal(t, recording+"-cvat: 3 pictures, 3 objects of 1 classes\n", c.Out.String(), "it said")
 	return recording, filepath.Join(recording+"-cvat", "annotations.xml")
 }
 
@@ -246,9 +219,7 @@ func TestExportFaults(t *testing.T) {
 		"--format coco":                 "has no picture with masks",
 	} {
 		c := start(t, append([]string{"export", t.TempDir()}, strings.Fields(line)...)...)
-		if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %s", line, err, want)
-		}
+		assert.ErrorContains(t, c.Wait(t), want, "%s", line)
 	}
 }
 
@@ -257,16 +228,10 @@ func TestImportSaves(t *testing.T) {
 	recording, file := exported(t)
 	save := filepath.Join(t.TempDir(), "gate.json")
 	before := clitest.File(t, "before.json", "before")
-	if err := os.Link(before, save); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(before, save))
 	c := start(t, "import", "gate", file, "--save", save, "--pictures", recording)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
-	if said := c.Out.String(); said != "gate: 1 objects of picture gate-0000000000007-000000002.jpg in "+save+"\n" {
-		t.Errorf("it said %s", said)
-	}
+	require.NoError(t, c.Wait(t))
+	assert.Equal(t, "gate: 1 objects of picture gate-0000000000007-000000002.jpg in "+save+"\n", c.Out.String(), "it said")
 	text, err := os.ReadFile(save)
 	if err != nil || !strings.Contains(string(text), `"picture":"/9j/`) || !strings.Contains(string(text), `"polygon":[[0,0],[32,0],[32,48],[0,48],[0,0]]`) {
 		t.Errorf("%.300s, %v", text, err)
@@ -304,23 +269,17 @@ func TestImportSends(t *testing.T) {
 				asked <- string(msg.Data)
 			}
 			data, err := proto.Marshal(m())
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			_ = msg.Respond(data)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	answer("state", func() proto.Message { return &segdv1.Status{Site: "home", Camera: "gate", Epoch: epoch.Load()} })
 	answer("objects", func() proto.Message {
 		return &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 1, Label: "person"}}}
 	})
 	answer("annotate", func() proto.Message { return &segdv1.Annotated{Site: "home", Camera: "gate", Sequence: 2} })
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	send := func() (string, error) {
 		c := start(t, "import", "gate", file, "--nats", s.ClientURL(), "--site", "home")
 		err := c.Wait(t)

@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -41,9 +44,7 @@ func newAdding(t *testing.T, head string, cameras ...string) *adding {
 	t.Helper()
 	a := &adding{reloading: newReloading(t, head, cameras...)}
 	if len(cameras) == 0 {
-		if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600))
 	}
 	return a
 }
@@ -175,9 +176,7 @@ func TestAddedCameras(t *testing.T) {
 	zone := `[{"name": "porch", "polygon": [[0, 0], [1, 0], [1, 1]]}]`
 	note(a.want(http.StatusOK, http.MethodPatch, "/yard", `{"url": "`+shown+`", "zones": `+zone+`}`))
 	a.up("yard")
-	if text := get(t, "http://"+a.http+"/api/v1/cameras/yard"); !strings.Contains(text, "porch") {
-		t.Errorf("the zones are not there: %s", text)
-	}
+	assert.Contains(t, get(t, "http://"+a.http+"/api/v1/cameras/yard"), "porch", "the zones are not there")
 	if e := h.event("yard", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); e != nil {
 		t.Errorf("the zones alone were changed, and the camera was down: %s", e.Message)
 	}
@@ -185,9 +184,7 @@ func TestAddedCameras(t *testing.T) {
 	if yard := a.list()["yard"]; !yard.Paused || yard.Status != nil || yard.Fault != "" {
 		t.Errorf("paused: %+v", yard)
 	}
-	if text := note(a.want(http.StatusNotFound, http.MethodGet, "/yard/objects", "")); !strings.Contains(text, "is paused") {
-		t.Error(text)
-	}
+	assert.Contains(t, note(a.want(http.StatusNotFound, http.MethodGet, "/yard/objects", "")), "is paused")
 	a.restart()
 	if yard := a.list()["yard"]; !yard.Paused || yard.URL != shown {
 		t.Errorf("paused, after a restart: %+v", yard)
@@ -224,9 +221,7 @@ func TestAddedCameras(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 	for _, s := range secrets {
-		if strings.Contains(said.String(), s) {
-			t.Errorf("an answer or the log holds %q:\n%s", s, said.String())
-		}
+		assert.NotContains(t, said.String(), s, "an answer or the log holds %q", s)
 	}
 	if info, err := os.Stat(filepath.Join(store, "cameras.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key: %v, %v", info, err)
@@ -263,9 +258,7 @@ func TestTryCamera(t *testing.T) {
 		Picture       []byte
 	}
 	text := a.want(http.StatusOK, http.MethodPost, "/test", `{"url": "`+address+`", `+member("user", cameraUser)+`, `+member("password", cameraPassword)+`}`)
-	if err := json.Unmarshal([]byte(text), &tried); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &tried))
 	picture, err := jpeg.DecodeConfig(bytes.NewReader(tried.Picture))
 	if err != nil || picture.Width != daemontest.Width || tried.Width != daemontest.Width || tried.Height != daemontest.Height || tried.Codec == "" {
 		t.Errorf("%d×%d of %q, %+v, %v", tried.Width, tried.Height, tried.Codec, picture, err)

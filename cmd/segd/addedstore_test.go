@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
@@ -30,9 +33,7 @@ func keeping(t *testing.T, cameras ...string) (a *adding, store string) {
 	a.head = strings.Replace(a.head, "nats: {", fmt.Sprintf("nats: {store_dir: %q, ", store), 1)
 	a.write(cameras...)
 	if len(cameras) == 0 {
-		if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600))
 	}
 	return a, store
 }
@@ -46,25 +47,19 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	t.Parallel()
 	host, _ := keeping(t) // whose server is the one elsewhere
 	host.head = strings.Replace(host.head, "http:", "site: host\nhttp:", 1)
-	if err := os.WriteFile(host.file, []byte(host.head+"cameras: []\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(host.file, []byte(host.head+"cameras: []\n"), 0o600))
 	dir := daemontest.Pictures(t, 20)
 	a := newAdding(t, "")
 	key := filepath.Join(t.TempDir(), "there", "cameras.key")
 	configure := func(more string) {
 		text := strings.Replace(a.head, "nats: {", fmt.Sprintf("nats: {url: \"nats://%s\"%s, ", host.nats, more), 1)
-		if err := os.WriteFile(a.file, []byte(text+"cameras: []\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(a.file, []byte(text+"cameras: []\n"), 0o600))
 	}
 	host.start()
 	configure("")
 	a.start()
 	camera := `{"name": "yard", "url": "dir:` + dir + `", "loop": true, "fps": 5}`
-	if text := a.want(http.StatusConflict, http.MethodPost, "", camera); !strings.Contains(text, "nats.cameras_key") {
-		t.Error(text)
-	}
+	assert.Contains(t, a.want(http.StatusConflict, http.MethodPost, "", camera), "nats.cameras_key")
 	if text := get(t, "http://"+a.http+"/api/v1/cameras"); !strings.Contains(text, "nats.cameras_key") || !strings.Contains(text, `"kept":false`) {
 		t.Error(text)
 	}
@@ -83,9 +78,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusServiceUnavailable
 	})
-	if text := a.want(http.StatusServiceUnavailable, http.MethodPost, "", strings.Replace(camera, "yard", "attic", 1)); !strings.Contains(text, "nothing was changed") {
-		t.Error(text)
-	}
+	assert.Contains(t, a.want(http.StatusServiceUnavailable, http.MethodPost, "", strings.Replace(camera, "yard", "attic", 1)), "nothing was changed")
 	a.want(http.StatusServiceUnavailable, http.MethodDelete, "/yard", "")
 	if list := a.list(); len(list) != 1 || list["yard"].Status == nil {
 		t.Errorf("%+v", list)

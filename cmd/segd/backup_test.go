@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -40,9 +42,7 @@ func (a *adding) follows(name string) {
 func jetStream(t *testing.T, url string) (js jetstream.JetStream, end func()) {
 	t.Helper()
 	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if js, err = jetstream.New(nc); err != nil {
 		nc.Close()
 		t.Fatal(err)
@@ -102,9 +102,7 @@ func TestCheckpointsOfRemovedCameras(t *testing.T) {
 	}
 	a.want(http.StatusCreated, http.MethodPost, "", yard)
 	a.up("yard")
-	if text := a.want(http.StatusOK, http.MethodGet, "/yard/objects", ""); strings.Contains(text, "square") {
-		t.Errorf("the new camera knows of the old one's: %s", text)
-	}
+	assert.NotContains(t, a.want(http.StatusOK, http.MethodGet, "/yard/objects", ""), "square", "the new camera knows of the old one's")
 	a.write(gate)
 	a.reloaded()
 	a.up("gate")
@@ -161,15 +159,11 @@ func TestBackup(t *testing.T) {
 	}
 	segdIs(t, 0, "has the key", "backup", withKey, "--nats", server, "--with-key", "--key", filepath.Join(storeA, "cameras.key"))
 	key, err := os.ReadFile(filepath.Join(storeA, "cameras.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	key = bytes.TrimSpace(key)
 	for _, path := range []string{file, withKey} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if bytes.Contains(text, []byte(cameraPassword)) || bytes.Contains(text, key) != (path == withKey) {
 			t.Errorf("%s has the password, or the key", path)
 		}
@@ -194,9 +188,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the key of the backup is not there: %v", err)
 	}
 	other := strings.Repeat("12", 32)
-	if err := os.WriteFile(keyB, []byte(other), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(keyB, []byte(other), 0o600))
 	segdIs(t, 0, "does not open them", "restore", file, "-c", b.file)
 	segdIs(t, 0, "yard: restored, settings, objects", "restore", withKey, "-c", b.file)
 	if now, _ := os.ReadFile(keyB); string(now) != other {
@@ -219,9 +211,7 @@ func TestBackup(t *testing.T) {
 			}
 		}
 		waitfor.True(t, "the object of "+tt.name, func() bool {
-			if err := json.Unmarshal([]byte(tt.box.want(http.StatusOK, http.MethodGet, "/"+tt.name+"/objects", "")), &list); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(tt.box.want(http.StatusOK, http.MethodGet, "/"+tt.name+"/objects", "")), &list))
 			return len(list.Objects) == 1 && list.Objects[0].State == "STATE_VISIBLE"
 		})
 		if o := list.Objects[0]; o.ID != 1 || o.Label != tt.label {
@@ -246,9 +236,7 @@ func TestBackup(t *testing.T) {
 	b.up("yard")
 
 	text, err := os.ReadFile(withKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, bad := range [][]byte{nil, text[:len(text)/2], bytes.Repeat([]byte("x"), 2000)} {
 		segdIs(t, 2, "not a whole backup", "restore", clitest.File(t, "bad.tar", string(bad)), "--nats", server, "--replace")
 	}
@@ -262,14 +250,10 @@ func TestBackupRights(t *testing.T) {
 	t.Parallel()
 	a, _ := keeping(t, "{name: gate, transport: tcp, url: '"+daemontest.Camera(t, demo.Config{}).URL()+"'}")
 	text, err := os.ReadFile(a.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const password = "0123456789abcdef"
 	text = bytes.Replace(text, []byte("nats: {"), []byte("nats: {users: [{name: op, password: "+password+", role: operator}, {name: me, password: "+password+", role: admin}], "), 1)
-	if err := os.WriteFile(a.file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(a.file, text, 0o600))
 	a.start()
 	a.up("gate")
 	a.want(http.StatusOK, http.MethodPost, "/gate/annotations", square)
@@ -281,9 +265,7 @@ func TestBackupRights(t *testing.T) {
 				return err == nil
 			})
 			a.write("{name: other, url: 'whip:'}")
-			if err := os.WriteFile(a.file, bytes.Replace(text, []byte("{name: gate"), []byte("{name: other"), 1), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(a.file, bytes.Replace(text, []byte("{name: gate"), []byte("{name: other"), 1), 0o600))
 			a.reloaded()
 		}
 		segdIs(t, 1, "role admin", command, file, "--nats", "nats://op:"+password+"@"+a.nats, "--wait", "2s")

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -90,9 +93,7 @@ func TestBadInput(t *testing.T) {
 			c := start(t, args...)
 			err := c.Wait(t)
 			var printed strings.Builder
-			if got := cli.Report(&printed, err); got != tt.status {
-				t.Errorf("exit status %d, want %d", got, tt.status)
-			}
+			assert.Equal(t, tt.status, cli.Report(&printed, err), "exit status")
 			checkLine(t, printed.String(), tt.want)
 			if c.Out.String() != "" && strings.Contains(c.Out.String(), "goroutine ") {
 				t.Errorf("standard output: %s", c.Out.String())
@@ -135,9 +136,7 @@ func TestCheckAllWell(t *testing.T) {
 	s := daemontest.Camera(t, demo.Config{})
 	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", daemontest.Annotation) + "', detect: {classes: [car]}, rules: [{name: jam, when: still, classes: [car], for: 10s}]}]\n"
 	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
-	if err := c.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.Wait(t))
 	for _, want := range [][]string{{"model: ok", "segd-p64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"},
 		{"rule jam of camera gate: ok: an event when a car has stood still in the picture for 10s, once in 1m0s at most"}} {
 		if !lineWith(c.Out.String(), want) {
@@ -149,9 +148,7 @@ func TestCheckAllWell(t *testing.T) {
 // A second segd on the same port, be it the page's or NATS', says so.
 func TestSecondOnTheSamePort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	addr := taken.Addr().String()
 	for _, tt := range []struct{ name, http, nats string }{
@@ -161,9 +158,7 @@ func TestSecondOnTheSamePort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, "demo", "--addr", tt.http, "--nats", tt.nats)
 			var printed strings.Builder
-			if got := cli.Report(&printed, c.Wait(t)); got != 1 {
-				t.Errorf("exit status %d, want 1", got)
-			}
+			assert.Equal(t, 1, cli.Report(&printed, c.Wait(t)), "exit status")
 			checkLine(t, printed.String(), []string{addr, "in use"})
 		})
 	}
@@ -195,13 +190,9 @@ func lineWith(text string, parts []string) bool {
 func truncatedModel(t *testing.T) string {
 	t.Helper()
 	whole, err := os.ReadFile("../../features/dnn/models/segd-p64.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "refused.onnx")
-	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, whole[:len(whole)/2], 0o600))
 	return path
 }
 
@@ -216,12 +207,8 @@ func maskFile(t *testing.T, width, height int) string {
 	}
 	path := filepath.Join(t.TempDir(), "mask.png")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
-	if err := png.Encode(f, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(f, img))
 	return path
 }

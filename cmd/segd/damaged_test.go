@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -69,39 +71,27 @@ func (a *adding) keptEvents() (kinds []segdv1.EventKind) {
 func flipNewest(t *testing.T, dir, camera string) {
 	t.Helper()
 	b, err := bus.Open(t.Context(), bus.Config{Site: "home", Embedded: bus.Embedded{StoreDir: dir}, KeptOnly: true, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	}()
 	js, end := jetStream(t, b.URL())
 	defer end()
 	objects, err := js.ObjectStore(t.Context(), bus.CheckpointBucket("home"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var newest *jetstream.ObjectInfo
 	most := -1
 	for k := range 2 {
 		info, err := objects.GetInfo(t.Context(), camera+"."+strconv.Itoa(k))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		generation, err := strconv.Atoi(info.Metadata["generation"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if generation > most {
 			newest, most = info, generation
 		}
 	}
 	stream, err := js.Stream(t.Context(), "OBJ_"+bus.CheckpointBucket("home"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	subject := "$O." + bus.CheckpointBucket("home") + ".C." + newest.NUID
 	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
 	if err == nil {
@@ -111,7 +101,5 @@ func flipNewest(t *testing.T, dir, camera string) {
 		last.Data[len(last.Data)/2] ^= 1
 		_, err = js.Publish(t.Context(), subject, last.Data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/cmd/segd/cli"
@@ -77,9 +80,7 @@ func TestDetect(t *testing.T) {
 	if out, err := ask("objects yard"); err != nil || !strings.Contains(out, "kept, as person") {
 		t.Errorf("%v:\n%s\nwant object %d kept", err, out, kept.Id)
 	}
-	if list := get(t, "http://"+httpAddr+"/api/v1/cameras/yard/objects"); !strings.Contains(list, `"class":"person","automatic":false`) {
-		t.Errorf("the API lists %s", list)
-	}
+	assert.Contains(t, get(t, "http://"+httpAddr+"/api/v1/cameras/yard/objects"), `"class":"person","automatic":false`, "the API lists")
 	if out, err := ask(strings.Replace(save, "3s", "60s", 1)); err == nil { // unless it is out of sight by now
 		a, err := cameras.ReadAnnotation(t.Context(), file)
 		if err != nil || len(a.Objects) != 1 || a.Objects[0].ID > 255 || a.Objects[0].Label != "person" {
@@ -93,13 +94,9 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s is %q", series, got)
 		}
 	}
-	if got := metric(t, httpAddr, `segd_detector_failures_total{camera="yard"}`); got != "0" {
-		t.Errorf("%s looks failed", got)
-	}
+	assert.Equal(t, "0", metric(t, httpAddr, `segd_detector_failures_total{camera="yard"}`), "looks failed")
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }
 
 // A detector that cannot be used ends segd at the start, with the reason.
@@ -152,9 +149,7 @@ func TestDemoDetects(t *testing.T) {
 		return followed >= 2
 	})
 	c.Cancel()
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var r daemon.DemoReport
 	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil {
 		t.Fatalf("%v in %s", err, c.Out.String())

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -66,9 +69,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"doctor", "-c", path}, strings.NewReader(""), &out, io.Discard); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, run(t.Context(), []string{"doctor", "-c", path}, strings.NewReader(""), &out, io.Discard))
 	if text := out.String(); !lineWith(text, []string{"ok", "decoders", "AV1"}) || strings.Contains(text, "\x1b") {
 		t.Errorf("for people:\n%s", text)
 	}
@@ -82,9 +83,7 @@ func TestDoctorMisses(t *testing.T) {
 	}
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	taken := l.Addr().String()
 	path := clitest.File(t, "segd.yaml", "http: {addr: '"+taken+"'}\nnats: {url: 'nats://"+freeport.Addr(t)+"'}\ncameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
@@ -73,21 +75,15 @@ func (o *overheard) has(text string) bool {
 func request(t *testing.T, method, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp, string(text)
 }
 
@@ -168,9 +164,7 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + viewerToken}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = live.CloseNow() }()
 	live.SetReadLimit(1 << 20)
 	if _, _, err := live.Read(ctx); err != nil {
@@ -235,12 +229,8 @@ func TestFleetAddress(t *testing.T) {
 		t.Errorf("%d %s; want 502, and where box one is not", status, text)
 	}
 	const warning = "boxes on other machines do not reach the page of this one"
-	if text := two.segd.Err.String(); !strings.Contains(text, warning) {
-		t.Errorf("box two does not warn: %s", text)
-	}
-	if text := one.segd.Err.String(); strings.Contains(text, warning) {
-		t.Errorf("box one warns: %s", text)
-	}
+	assert.Contains(t, two.segd.Err.String(), warning, "box two does not warn")
+	assert.NotContains(t, one.segd.Err.String(), warning, "box one warns")
 }
 
 // However many watch a camera of another box, commands get there, and those who cannot watch are told when to come again.

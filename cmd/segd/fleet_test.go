@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -137,9 +139,7 @@ func TestFleet(t *testing.T) {
 	one := b.start("one", ", labels: [near=yard], page: 'http://127.0.0.1:1/'", file...)
 	two := b.start("two", "", file...)
 	first := b.holder("gate")
-	if b.holder("yard") != "one" {
-		t.Error("a camera does not run on the box that has its label")
-	}
+	assert.Equal(t, "one", b.holder("yard"), "a camera does not run on the box that has its label")
 	other := map[string]string{"one": "two", "two": "one"}[first]
 	b.move("gate", other)
 	b.holder("gate", first)
@@ -245,9 +245,7 @@ func TestFleetForwards(t *testing.T) {
 	}
 	marks := strings.Replace(daemontest.Annotation, `"frame": 0, `, "", 1)
 	two.want(http.StatusOK, http.MethodPost, "/gate/annotations", marks)
-	if text := two.want(http.StatusOK, http.MethodGet, "/gate/objects", ""); !strings.Contains(text, "square") {
-		t.Errorf("objects: %s", text)
-	}
+	assert.Contains(t, two.want(http.StatusOK, http.MethodGet, "/gate/objects", ""), "square", "objects")
 	if text := two.want(http.StatusOK, http.MethodGet, "/gate/snapshot", ""); !strings.HasPrefix(text, "\xff\xd8") {
 		t.Errorf("a snapshot of %d bytes that is no JPEG", len(text))
 	}
@@ -257,16 +255,12 @@ func TestFleetForwards(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = live.CloseNow() }()
 	live.SetReadLimit(1 << 20)
 	for pictures := 0; pictures < 5; {
 		kind, _, err := live.Read(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if kind == websocket.MessageBinary {
 			pictures++
 		}
@@ -282,9 +276,7 @@ func TestFleetForwards(t *testing.T) {
 		t.Helper()
 		b.byName["two"].want(http.StatusOK, http.MethodGet, "", "")
 		resp, err := client.Post("http://"+two.http+"/whip/"+camera, "application/sdp", strings.NewReader("v=0\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp.Body.Close()
 		return resp
 	}
@@ -318,16 +310,10 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
 	c, err := daemontest.RareKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := demo.NewServer(c, demo.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	file := fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", s.URL(), clitest.File(t, "a.json", daemontest.Annotation))
 	b.start("one", "", file)

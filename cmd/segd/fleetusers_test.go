@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -66,20 +68,14 @@ func composeCluster(t *testing.T, password string) (addrs []string, denied *deni
 	for i, peer := range peers {
 		t.Setenv("NATS_NAME", fmt.Sprintf("nats-%d", i+1))
 		opts, err := server.ProcessConfigFile("../../deploy/compose/nats-fleet.conf")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, text, _ := net.SplitHostPort(peer)
 		port, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		opts.Host, opts.Port, opts.NoSigs, opts.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir()
 		opts.Cluster.Host, opts.Cluster.Port = "127.0.0.1", port
 		s, err := server.NewServer(opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.SetLogger(denied, false, false)
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
@@ -150,14 +146,10 @@ func TestComposeFleet(t *testing.T) {
 	login := func(user string) jetstream.JetStream {
 		t.Helper()
 		conn, err := nats.Connect("nats://" + user + ":" + password + "@" + addrs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(conn.Close)
 		js, err := jetstream.New(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return js
 	}
 	admin := login("admin")
@@ -173,9 +165,7 @@ func TestComposeFleet(t *testing.T) {
 		t.Error(err)
 	} else {
 		_, got := bucket.Get(ctx, "plan")
-		if err := errors.Join(got, bucket.Purge(ctx, "box.gone")); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(got, bucket.Purge(ctx, "box.gone")))
 	}
 	one.want(http.StatusNoContent, http.MethodDelete, "/attic", "")
 
@@ -186,9 +176,7 @@ func TestComposeFleet(t *testing.T) {
 	b.byName[other].stop()
 	for name, a := range b.byName {
 		for line := range strings.Lines(a.segd.Err.String()) {
-			if strings.Contains(strings.ToLower(line), "permission") {
-				t.Errorf("box %s: %s", name, line)
-			}
+			assert.NotContains(t, strings.ToLower(line), "permission", "box %s: %s", name, line)
 		}
 	}
 	denied.mu.Lock()

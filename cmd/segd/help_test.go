@@ -5,11 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -42,50 +43,36 @@ func TestMistyped(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		var out bytes.Buffer
-		if err := run(t.Context(), []string{"completion", shell}, strings.NewReader(""), &out, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, run(t.Context(), []string{"completion", shell}, strings.NewReader(""), &out, io.Discard))
 		if !strings.Contains(out.String(), "__segd") && !strings.Contains(out.String(), "_segd") {
 			t.Errorf("%s: %.200s", shell, out.String())
 		}
 	}
 	// What the scripts ask segd for.
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{cobra.ShellCompRequestCmd, "do"}, strings.NewReader(""), &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "doctor\t") {
-		t.Errorf("\"segd do\" is completed by %q", out.String())
-	}
+	require.NoError(t, run(t.Context(), []string{cobra.ShellCompRequestCmd, "do"}, strings.NewReader(""), &out, io.Discard))
+	assert.Contains(t, out.String(), "doctor\t", "\"segd do\" is completed by")
 }
 
 func TestMan(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SOURCE_DATE_EPOCH", "86400")
-	if err := run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, io.Discard))
 	var want []string
 	clitest.Commands(silentRoot(), func(cmd *cobra.Command) {
 		want = append(want, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
 	})
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
 	for _, name := range want {
-		if !slices.Contains(got, name) {
-			t.Errorf("no page %s among %q", name, got)
-		}
+		assert.Contains(t, got, name, "no page %s among", name)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "segd-annotate.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, part := range []string{`"Jan 1970"`, ".SH EXAMPLE", `segd annotate gate mask.png`, `"width": 768`, ".EX"} {
 		if !bytes.Contains(page, []byte(part)) {
 			t.Errorf("segd-annotate.1 has no %s:\n%s", part, page)

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
@@ -30,24 +33,18 @@ func TestInit(t *testing.T) {
 	url := strings.Replace(server.URL(), "rtsp://", "rtsp://admin:p&ss%20word@", 1)
 	path := filepath.Join(t.TempDir(), "etc", "segd.yaml")
 	out, log, err := segdInit(t, "--url", url, "--name", "gate", "--url", "whip:", "--site", "yard", "-c", path)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log)
-	}
+	require.NoError(t, err, "%s", log)
 	if !strings.Contains(out, "gate, camera2") || strings.Contains(out+log, "p&ss") || strings.Contains(out+log, "ss%20") {
 		t.Errorf("it says %s%s", out, log)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the passwords: %v", info.Mode())
 	}
 	// In a folder that hands its group down, which is how a service's user is let in, that group may read it.
 	shared := filepath.Join(t.TempDir(), "segd.yaml")
-	if err := os.Chmod(filepath.Dir(shared), 0o750|fs.ModeSetgid); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Dir(shared), 0o750|fs.ModeSetgid))
 	for _, args := range [][]string{nil, {"--force"}} {
 		if _, log, err := segdInit(t, append(args, "--url", "whip:", "-c", shared)...); err != nil {
 			t.Fatalf("%v\n%s", err, log)
@@ -57,19 +54,13 @@ func TestInit(t *testing.T) {
 		}
 	}
 	cfg, err := config.Load(t.Context(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if cfg.Site != "yard" || len(cfg.Cameras) != 2 || cfg.Cameras[0].Name != "gate" || cfg.Cameras[1].Name != "camera2" || !cfg.Cameras[1].Published() {
 		t.Errorf("%+v", cfg)
 	}
-	if got := cfg.Cameras[0].URL; got != url {
-		t.Errorf("URL %s, want %s", got, url)
-	}
+	assert.Equal(t, url, cfg.Cameras[0].URL, "URL")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, cam := range cfg.Cameras {
 		if d := cam.Detect; !d.On() || !slices.Equal(d.Classes, config.DefaultDetectClasses()) || !bytes.Contains(text, []byte("      # score: 0.5")) {
 			t.Errorf("%s detects %+v; want what a camera without it does, with its settings as comments", cam.Name, d)
@@ -136,9 +127,7 @@ func TestInitRefuses(t *testing.T) {
 func TestInitSnapshots(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	out, log, err := segdInit(t, "--no-probe", "--url", "snapshot+https://192.0.2.10/a.jpg", "--fingerprint", sum, "-c", "-")
-	if err != nil {
-		t.Fatal(err, log)
-	}
+	require.NoError(t, err, log)
 	cfg, err := config.Parse("init", []byte(out), nil)
 	if err != nil || cfg.Cameras[0].Fingerprint != sum || cfg.Cameras[0].FPS != 1 || !strings.Contains(out, "# fps: 1\n") {
 		t.Errorf("%v\n%s", err, out)
@@ -148,9 +137,7 @@ func TestInitSnapshots(t *testing.T) {
 // Unprobed, on standard output.
 func TestInitPrints(t *testing.T) {
 	out, log, err := segdInit(t, "--no-probe", "--url", "192.0.2.10", "-c", "-")
-	if err != nil {
-		t.Fatal(err, log)
-	}
+	require.NoError(t, err, log)
 	cfg, err := config.Parse("init", []byte(out), nil)
 	if err != nil || cfg.Cameras[0].URL != "rtsp://192.0.2.10" {
 		t.Errorf("%+v %v", cfg, err)

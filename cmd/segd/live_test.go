@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
@@ -46,9 +48,7 @@ func listen(t *testing.T, addr string) *heard {
 	t.Helper()
 	h := &heard{status: map[string]*segdv1.Status{}}
 	take := func(m proto.Message, f func()) {
-		if err := bustest.Check(m); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, bustest.Check(m))
 		h.with(f)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -119,14 +119,10 @@ func metric(t *testing.T, addr, name string) string {
 func get(t *testing.T, url string) string {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s: %s", url, resp.Status, body)
 	}
@@ -157,9 +153,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 		`segd_ingest_reconnects_total{camera="gate"}`: "0",
 		`segd_ingest_reconnects_total{camera="dead"}`: "0",
 	} {
-		if got := metric(t, httpAddr, name); got != want {
-			t.Errorf("before the outage %s is %q, want %s", name, got, want)
-		}
+		assert.Equal(t, want, metric(t, httpAddr, name), "before the outage %s is", name)
 	}
 	if last := h.of("gate"); last[len(last)-1].Objects[0].State != segdv1.State_STATE_VISIBLE {
 		t.Errorf("the square is not visible: %v", last[len(last)-1])
@@ -186,9 +180,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 			t.Errorf("frame %d at %d ns came after frame %d at %d ns", m.Sequence, m.PtsNs, before.Sequence, before.PtsNs)
 		}
 	}
-	if got := metric(t, httpAddr, `segd_ingest_reconnects_total{camera="gate"}`); got != "1" {
-		t.Errorf("reconnects counted: %q, want 1", got)
-	}
+	assert.Equal(t, "1", metric(t, httpAddr, `segd_ingest_reconnects_total{camera="gate"}`), "reconnects counted")
 	if up := h.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_UP); up == nil || up.GetTime().AsTime().Before(killed) {
 		t.Errorf("no event that the camera is up again: %v", up)
 	}
@@ -201,9 +193,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	}
 
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Errorf("run ended with %v", err)
-	}
+	assert.NoError(t, segd.Wait(t), "run ended with")
 	ups := 0
 	for line := range strings.Lines(segd.Err.String()) {
 		if _, msg, _ := strings.Cut(line, " msg="); strings.Contains(msg, " up\"") && strings.Contains(msg, "camera=gate") {
@@ -236,35 +226,25 @@ func TestDemo(t *testing.T) {
 	page := start(t, "watch", "demo", "--save", overlays, "--page", "http://"+httpAddr)
 	waitfor.True(t, "three overlays", func() bool { return strings.Count(page.Out.String(), "\n") >= 3 })
 	page.Cancel()
-	if err := page.Wait(t); err != nil {
-		t.Errorf("watching the page ended with %v", err)
-	}
+	assert.NoError(t, page.Wait(t), "watching the page ended with")
 	waitfor.True(t, "watch to print three frames", func() bool { return strings.Count(watch.Out.String(), "\n") >= 3 })
 
-	if html := get(t, "http://"+httpAddr+"/"); !strings.Contains(html, "<html") {
-		t.Error("the page is no HTML")
-	}
+	assert.Contains(t, get(t, "http://"+httpAddr+"/"), "<html", "the page is no HTML")
 	get(t, "http://"+httpAddr+"/livez")
 	get(t, "http://"+httpAddr+"/readyz")
 
 	wrong := start(t, "annotate", "demo", maskFile(t, 64, 64), "--nats", url)
 	var printed strings.Builder
-	if got := cli.Report(&printed, wrong.Wait(t)); got != 2 {
-		t.Errorf("a mask of another size: exit status %d, want 2", got)
-	}
+	assert.Equal(t, 2, cli.Report(&printed, wrong.Wait(t)), "a mask of another size: exit status")
 	checkLine(t, printed.String(), []string{"64×64", "768×576"})
 
 	printed.Reset()
 	nobody := start(t, "annotate", "backyard", maskFile(t, 768, 576), "--nats", url)
-	if got := cli.Report(&printed, nobody.Wait(t)); got != 2 {
-		t.Errorf("an unknown camera: exit status %d, want 2", got)
-	}
+	assert.Equal(t, 2, cli.Report(&printed, nobody.Wait(t)), "an unknown camera: exit status")
 	checkLine(t, printed.String(), []string{`"backyard"`, "home/demo"})
 
 	right := start(t, "annotate", "demo", maskFile(t, 768, 576), "--nats", url)
-	if err := right.Wait(t); err != nil {
-		t.Errorf("annotating: %v", err)
-	}
+	assert.NoError(t, right.Wait(t), "annotating")
 
 	// A correction of what was seen a moment ago.
 	seen := h.of("demo")
@@ -282,9 +262,7 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("demo ended with %v\n%s", err, segd.Err.String())
 	}
 	watch.Cancel()
-	if err := watch.Wait(t); err != nil {
-		t.Errorf("watch ended with %v", err)
-	}
+	assert.NoError(t, watch.Wait(t), "watch ended with")
 
 	var r struct {
 		FramesIn        *uint64  `json:"frames_in"`
@@ -336,21 +314,13 @@ func TestDemoEnds(t *testing.T) {
 	t.Parallel()
 	video := filepath.Join(t.TempDir(), "square.mp4")
 	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: daemontest.Width, Height: daemontest.Height, FPS: daemontest.FPS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range 10 {
-		if err := m.BGR(daemontest.Picture(n%20), time.Duration(n)*time.Second/daemontest.FPS); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.BGR(daemontest.Picture(n%20), time.Duration(n)*time.Second/daemontest.FPS))
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Close())
 	c := start(t, "demo", "--for", "1s", "--json", "--clip", video, "--addr", freeport.Addr(t), "--nats", freeport.Addr(t))
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var r daemon.DemoReport
 	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil || r.Objects == nil {
 		t.Errorf("%v in %s", err, c.Out.String())
@@ -389,13 +359,9 @@ func checkOverlay(t *testing.T, dir string, h *heard) {
 		}
 		defer f.Close()
 		img, err := png.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		labels, err := draw.Labels(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var blue, pixels [2]int
 		for y := range int(m.Height) {
 			for x := range int(m.Width) {
@@ -429,14 +395,10 @@ func checkSaved(t *testing.T, dir string, h *heard) {
 	}
 	name := entries[len(entries)/2].Name()
 	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := masks[name]
 	if m == nil {
 		t.Fatalf("%s is no frame that was published", name)
@@ -445,9 +407,7 @@ func checkSaved(t *testing.T, dir string, h *heard) {
 		t.Errorf("%s is %v, the frame %d×%d", name, img.Bounds(), m.Width, m.Height)
 	}
 	want, err := draw.Labels(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	object := 0
 	for y := range int(m.Height) {
 		for x := range int(m.Width) {
@@ -470,18 +430,12 @@ func TestRunEndsWithItsSources(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 5 {
 		data, err := os.ReadFile(maskFile(t, 64, 48))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", n)), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", n)), data, 0o600))
 	}
 	config := daemontest.Quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 	if !lineWith(segd.Out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
 		t.Errorf("the summary says\n%s", segd.Out.String())
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -29,20 +31,14 @@ import (
 func natsServer(t *testing.T, addr, password string) (stop func()) {
 	t.Helper()
 	u, err := url.Parse("nats://" + addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	port, err := strconv.Atoi(u.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := server.NewServer(&server.Options{
 		Host: u.Hostname(), Port: port, Username: "segd", Password: password,
 		JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Start()
 	if !s.ReadyForConnections(waitfor.Limit) {
 		t.Fatal("the NATS server does not start")
@@ -82,9 +78,7 @@ func TestNATSServerRefuses(t *testing.T) {
 		n, err := strconv.Atoi(metricOf(addr, `segd_frames_total{camera="gate",outcome="published"}`))
 		return err == nil && n >= 10
 	})
-	if line := metricOf(addr, "segd_bus_connected"); line != "0" {
-		t.Errorf("segd_bus_connected is %q, want 0", line)
-	}
+	assert.Equal(t, "0", metricOf(addr, "segd_bus_connected"), "segd_bus_connected is")
 	if n := strings.Count(segd.Err.String(), "nats server refuses us"); n > 1+int(time.Since(began)/time.Minute) {
 		t.Errorf("%d lines about the refusal, want one a minute:\n%s", n, segd.Err.String())
 	}
@@ -144,9 +138,7 @@ func TestSecondSegdIsRefused(t *testing.T) {
 	t.Parallel()
 	natsAddr := freeport.Addr(t)
 	_, portText, err := net.SplitHostPort(natsAddr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cam := daemontest.Camera(t, demo.Config{})
 	config := func(natsSection string) string {
 		return clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeport.Addr(t), natsSection)+
@@ -163,12 +155,8 @@ func TestSecondSegdIsRefused(t *testing.T) {
 	watching := start(t, "watch", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
 	waitfor.True(t, "masks", func() bool { return lineWith(watching.Out.String(), []string{"gate", "no objects"}) })
 	asking := start(t, "clear", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
-	if err := asking.Wait(t); err == nil || !strings.Contains(err.Error(), "this NATS user may not") {
-		t.Errorf("a subscriber's clear: %v", err)
-	}
-	if out := first.Err.String() + second.Err.String(); strings.Contains(out, "0123456789abcdef") {
-		t.Errorf("a password is given away:\n%s", out)
-	}
+	assert.ErrorContains(t, asking.Wait(t), "this NATS user may not", "a subscriber's clear")
+	assert.NotContains(t, first.Err.String()+second.Err.String(), "0123456789abcdef", "a password is given away")
 }
 
 // What is not stored when segd ends is said, with its number, once.

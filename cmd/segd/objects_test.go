@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/cmd/segd/cli"
@@ -73,13 +76,9 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	if a, err := cameras.ReadAnnotation(t.Context(), annotations); err != nil || len(a.Objects) != 1 || a.Objects[0].Label != "the one" || a.Mask == nil || a.Picture == nil {
 		t.Errorf("what was saved is %+v, %v; want the object with its mask and picture", a, err)
 	}
-	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, `"label":"the one"`) {
-		t.Errorf("the API lists %s", list)
-	}
+	assert.Contains(t, get(t, api+"/cameras/gate/objects"), `"label":"the one"`, "the API lists")
 	f, err := os.Open(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	masks := h.of("gate")
 	if size, err := jpeg.DecodeConfig(f); err != nil || size.Width != int(masks[0].Width) || size.Height != int(masks[0].Height) {
@@ -95,9 +94,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	if status, text := post("?preview=true", note); status != 200 || !strings.Contains(text, fmt.Sprintf(`{"sequence":%d,`, last.Sequence)) || !strings.Contains(text, `"label":"corner"`) {
 		t.Errorf("preview: %d %s", status, text)
 	}
-	if list := get(t, api+"/cameras/gate/objects"); strings.Contains(list, "corner") {
-		t.Errorf("a preview left %s", list)
-	}
+	assert.NotContains(t, get(t, api+"/cameras/gate/objects"), "corner", "a preview left")
 	if status, text := post("", note); status != 200 || !strings.HasPrefix(text, fmt.Sprintf(`{"sequence":%d,"masks_sequence":`, last.Sequence)) ||
 		!strings.Contains(text, `"objects":[{"id":2,"label":"corner","state":"STATE_VISIBLE",`) || !strings.HasSuffix(text, "\"warnings\":[]}\n") {
 		t.Errorf("annotating: %d %s", status, text)
@@ -120,9 +117,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	waitfor.True(t, "an event of it", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED).GetObjectId() == 3
 	})
-	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, "corner") {
-		t.Errorf("annotated, and the API lists %s", list)
-	}
+	assert.Contains(t, get(t, api+"/cameras/gate/objects"), "corner", "annotated, and the API lists")
 	for body, want := range map[string][2]string{
 		`{"width":1,"height":1,"objects":[{"id":0,"box":[0,0]}]}`: {"400", `"pointer":"/objects/0/id"`},
 		strings.Replace(note, `"frame":`, `"frame":99999`, 1):     {"400", `"pointer":"/frame"`}, // far ahead
@@ -136,14 +131,10 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	foreign := image.NewGray(image.Rect(0, 0, 9, 9))
 	foreign.Pix[0] = 1
 	var mask strings.Builder
-	if err := png.Encode(&mask, foreign); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&mask, foreign))
 	const refused = "mask PNG made for 9×9; the camera's frames are "
 	resp, err := http.Post(api+"/cameras/gate/annotations", "image/png", strings.NewReader(mask.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), refused) {
 		t.Errorf("a mask of another size: %s %s, %v", resp.Status, text, err)
@@ -157,31 +148,21 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED).GetObjectLabel() == "the one" &&
 			h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED) != nil
 	})
-	if settings := get(t, api+"/config"); !strings.Contains(settings, `"addr":"`+httpAddr+`"`) {
-		t.Errorf("the configuration is %s", settings)
-	}
+	assert.Contains(t, get(t, api+"/config"), `"addr":"`+httpAddr+`"`, "the configuration is")
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }
 
 // send sends JSON and returns the answer.
 func send(t *testing.T, method, url, body string) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp.StatusCode, string(answer)
 }

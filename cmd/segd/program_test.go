@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -28,34 +30,23 @@ func fake(t *testing.T, dir, program, name string) {
 		`if [ "$1" = ` + cobra.ShellCompRequestCmd + " ]; then echo \"davis\tJ and F\"; echo :4; exit; fi\n" +
 		"read line\n" +
 		`for a in NAME "$line" "$@"; do echo "[$a]"; done; echo failed >&2; exit 7` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, program), []byte(strings.Replace(script, "NAME", name, 1)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, program), []byte(strings.Replace(script, "NAME", name, 1)), 0o755))
 }
 
 // segdIn is a copy of this binary in dir, which is segd.
 func segdIn(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	from, err := os.Open(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer from.Close()
 	path := filepath.Join(dir, "segd")
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = io.Copy(to, from)
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
 	return path
 }
 
@@ -115,9 +106,7 @@ func TestPrograms(t *testing.T) {
 			want("elsewhere")
 			fake(t, beside, tt.program, "beside")
 			want("beside")
-			if err := os.Chmod(filepath.Join(beside, tt.program), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(filepath.Join(beside, tt.program), 0o644))
 			if _, stderr, status := ask(); status != cli.ExitFailure || !lineWith(stderr, []string{tt.program, "permission denied"}) {
 				t.Errorf("with one that may not be run: status %d, %q", status, stderr)
 			}
@@ -130,19 +119,13 @@ func TestProgramSignal(t *testing.T) {
 	dir := t.TempDir()
 	segd := segdIn(t, dir)
 	const script = "#!/bin/sh\ntrap 'echo stopped; exit 3' TERM\necho ready\nwhile :; do sleep 0.05; done\n"
-	if err := os.WriteFile(filepath.Join(dir, "segd-tools"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "segd-tools"), []byte(script), 0o755))
 	cmd := exec.CommandContext(t.Context(), segd, "record", "gate", dir)
 	var out clitest.Output
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	waitfor.True(t, "the program", func() bool { return out.String() == "ready\n" })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if _ = cmd.Wait(); out.String() != "ready\nstopped\n" || cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("it said %q and ended with %d", out.String(), cmd.ProcessState.ExitCode())
 	}
@@ -171,9 +154,7 @@ func TestEvalCamera(t *testing.T) {
 func TestProgramsHelp(t *testing.T) {
 	said := func(args ...string) string {
 		var out bytes.Buffer
-		if err := run(t.Context(), args, strings.NewReader(""), &out, io.Discard); err != nil {
-			t.Errorf("segd %q: %v", args, err)
-		}
+		assert.NoError(t, run(t.Context(), args, strings.NewReader(""), &out, io.Discard), "segd %q", args)
 		return out.String()
 	}
 	path := os.Getenv("PATH")
@@ -187,21 +168,13 @@ func TestProgramsHelp(t *testing.T) {
 		if tt.command == "eval" {
 			own = "camera\tSay how good the masks of your own camera are\n"
 		}
-		if got := said(cobra.ShellCompRequestCmd, tt.command, ""); got != own+":4\n" {
-			t.Errorf("completion without %s: %q", tt.program, got)
-		}
+		assert.Equal(t, own+":4\n", said(cobra.ShellCompRequestCmd, tt.command, ""), "completion without %s", tt.program)
 		fake(t, dir, tt.program, "it")
-		if got := said(cobra.ShellCompRequestCmd, tt.command, "d"); got != "davis\tJ and F\n:4\n" {
-			t.Errorf("completion: %q", got)
-		}
-		if err := os.WriteFile(filepath.Join(dir, tt.program), []byte("#!/bin/sh\necho \"it says $@\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.Equal(t, "davis\tJ and F\n:4\n", said(cobra.ShellCompRequestCmd, tt.command, "d"), "completion")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, tt.program), []byte("#!/bin/sh\necho \"it says $@\"\n"), 0o755))
 		want := strings.Join(append([]string{"it says help"}, prefix(tt.command, tt.program)...), " ")
 		for follows, want := range map[string]string{"": want + "\n", " mot score": want + " mot score\n"} { //nolint:gocritic // the space is what is between
-			if got := said(strings.Fields("help " + tt.command + follows)...); got != want {
-				t.Errorf("help %s%s: %q; want %q", tt.command, follows, got, want)
-			}
+			assert.Equal(t, want, said(strings.Fields("help "+tt.command+follows)...), "help %s%s", tt.command, follows)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -27,9 +29,7 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	ask := func(method, url, body string) (*http.Response, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -58,9 +58,7 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 	check(err)
 	check(pc.SetLocalDescription(offer))
 	resp, answer := ask(http.MethodPost, url, offer.SDP)
-	if resp.StatusCode != http.StatusCreated {
-		t.Fatalf("%d %s", resp.StatusCode, answer)
-	}
+	require.Equal(t, http.StatusCreated, resp.StatusCode, "%s", answer)
 	check(pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer}))
 
 	done, stop := make(chan struct{}), make(chan struct{})
@@ -129,18 +127,12 @@ func TestPublisher(t *testing.T) {
 		})
 		return ok
 	})
-	if page := get(t, "http://"+httpAddr+"/publish/door"); !strings.Contains(page, "publish.js") {
-		t.Errorf("page: %s", page)
-	}
+	assert.Contains(t, get(t, "http://"+httpAddr+"/publish/door"), "publish.js", "page")
 	url := "http://" + httpAddr + "/whip/door"
 	resp, err := http.Post(url, "application/sdp", strings.NewReader("v=0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("offer without a token: %d", resp.StatusCode)
-	}
+	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode, "offer without a token")
 
 	end := sendWHIP(t, url)
 	waitfor.True(t, "masks", func() bool { return len(h.of("door")) >= 5 })
@@ -160,7 +152,5 @@ func TestPublisher(t *testing.T) {
 		return metric(t, httpAddr, `segd_ingest_reconnects_total{camera="door"}`) == "1"
 	})
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Errorf("run ended with %v", err)
-	}
+	assert.NoError(t, segd.Wait(t), "run ended with")
 }

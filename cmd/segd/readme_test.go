@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -23,18 +25,14 @@ func TestReadmeCamera(t *testing.T) {
 	}
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	yaml := regexp.MustCompile(`(?m)^ +nats: .*\n +cameras:\n( +- name: gate\n +)url: .*\n`).Find(readme)
 	if yaml == nil {
 		t.Fatal("the README has no configuration with a camera called gate")
 	}
 	text := regexp.MustCompile(`(?m)^       `).ReplaceAllString(string(yaml), "")
 	clip, err := demo.Prepare(t.Context(), demo.FindClip(), demo.Shape{Start: demo.Start}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text = regexp.MustCompile(`url: .*`).ReplaceAllLiteralString(text, "url: "+daemontest.Play(t, clip, demo.Config{}).URL())
 	natsAddr := freeport.Addr(t)
 	text = strings.Replace(text, "nats: {", "nats: {addr: '"+natsAddr+"', ", 1) + "http: {addr: '" + freeport.Addr(t) + "'}\n"

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -189,9 +192,7 @@ func TestHangup(t *testing.T) {
 	if status, text := send(t, http.MethodDelete, "http://"+r.http+"/api/v1/cameras/yard/objects", ""); status != http.StatusNotFound {
 		t.Errorf("the removed camera is asked: %d %s", status, text)
 	}
-	if list := get(t, "http://"+r.http+"/api/v1/cameras"); strings.Contains(list, `"yard"`) {
-		t.Errorf("the list has it still: %s", list)
-	}
+	assert.NotContains(t, get(t, "http://"+r.http+"/api/v1/cameras"), `"yard"`, "the list has it still")
 	more("gate")
 	r.untouched(h, "gate")
 
@@ -214,9 +215,7 @@ func startProcess(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.cmd.Start())
 	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
@@ -254,9 +253,7 @@ func TestReloadAnswers(t *testing.T) {
 	waitfor.True(t, "masks", func() bool { return len(h.of("gate")) > 5 })
 	cameras := func() (names []string) {
 		var list struct{ Cameras []struct{ Name string } }
-		if err := json.Unmarshal([]byte(get(t, "http://"+r.http+"/api/v1/cameras")), &list); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(get(t, "http://"+r.http+"/api/v1/cameras")), &list))
 		for _, c := range list.Cameras {
 			names = append(names, c.Name)
 		}
@@ -274,9 +271,7 @@ func TestReloadAnswers(t *testing.T) {
 		if status, text := r.reload(); status != http.StatusUnprocessableEntity || !strings.Contains(text, tt.pointer) {
 			t.Errorf("%s: %d %s; want %s", name, status, text, tt.pointer)
 		}
-		if got := cameras(); !slices.Equal(got, []string{"gate"}) {
-			t.Fatalf("%s: the cameras are %v", name, got)
-		}
+		require.Equal(t, []string{"gate"}, cameras(), "%s: the cameras are", name)
 	}
 
 	// What cannot be done now is named, and the rest is done.
@@ -287,9 +282,7 @@ func TestReloadAnswers(t *testing.T) {
 	if !slices.Equal(out.Added, []string{"b"}) || len(out.Changed)+len(out.Removed) > 0 || !slices.Equal(out.Restart, []string{"site", "model.short_side", "log.format"}) {
 		t.Errorf("%+v", out)
 	}
-	if got := cameras(); !slices.Equal(got, []string{"b", "gate"}) {
-		t.Errorf("the cameras are %v", got)
-	}
+	assert.Equal(t, []string{"b", "gate"}, cameras(), "the cameras are")
 	var running struct {
 		Site string
 		Log  struct{ Level string }
@@ -301,9 +294,7 @@ func TestReloadAnswers(t *testing.T) {
 		t.Errorf("again: %+v", out)
 	}
 	resp, err := http.Get("http://" + r.http + "/api/v1/cameras/gate/live") // no WebSocket: refused, and logged at the new level
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = resp.Body.Close()
 	waitfor.True(t, "a line of the new level", func() bool { return strings.Contains(segd.Err.String(), "level=DEBUG") })
 
@@ -314,9 +305,7 @@ func TestReloadAnswers(t *testing.T) {
 	if out := r.reloaded(); !slices.Equal(out.Changed, []string{"gate"}) || !slices.Equal(out.Removed, []string{"b"}) || len(out.Restart) > 0 {
 		t.Errorf("%+v", out)
 	}
-	if got := metric(t, r.http, `segd_zone_objects{camera="gate",zone="door"}`); got != "0" {
-		t.Errorf("objects in the new zone: %q", got)
-	}
+	assert.Equal(t, "0", metric(t, r.http, `segd_zone_objects{camera="gate",zone="door"}`), "objects in the new zone")
 
 	// Another client asks, and is told the same.
 	r.write(zoned, "{name: b, url: 'rtsp://127.0.0.1:1/'}")
@@ -326,9 +315,7 @@ func TestReloadAnswers(t *testing.T) {
 	}
 	r.write("{name: b, url: 'ftp://x/'}")
 	ask = start(t, "reload", "--nats", "nats://"+r.nats)
-	if err := ask.Wait(t); err == nil || !strings.Contains(err.Error(), "cameras[0].url") {
-		t.Errorf("segd reload of a wrong file: %v", err)
-	}
+	assert.ErrorContains(t, ask.Wait(t), "cameras[0].url", "segd reload of a wrong file")
 	more := len(h.of("gate"))
 	waitfor.True(t, "more masks", func() bool { return len(h.of("gate")) >= more+5 })
 	r.untouched(h, "gate")
@@ -396,9 +383,7 @@ func TestRemovedWhileAnnotated(t *testing.T) {
 	})
 	time.Sleep(50 * time.Millisecond)
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Errorf("ended while it reloads: %v", err)
-	}
+	assert.NoError(t, segd.Wait(t), "ended while it reloads")
 	asking.Wait()
 }
 
@@ -434,9 +419,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	gate := rtspCamera(t, "gate", "")
 	detector, err := filepath.Abs("../../features/dnn/testdata/nanodet-m.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := newReloading(t, fmt.Sprintf("detector: {path: %q}\n", detector), gate)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
@@ -458,9 +441,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 		if out := r.reloaded(); !slices.Equal(out.Changed, []string{"gate"}) {
 			t.Errorf("%+v", out)
 		}
-		if n := strings.Count(segd.Err.String(), "the detector\""); n != 1 {
-			t.Errorf("%d detectors were opened; want one, when the first camera needed it", n)
-		}
+		assert.Equal(t, 1, strings.Count(segd.Err.String(), "the detector\""), "detectors were opened")
 		from := len(h.of("gate"))
 		waitfor.True(t, "masks", func() bool { return len(h.of("gate")) >= from+5 })
 	}
@@ -470,9 +451,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 		t.Errorf("with that camera removed: %d %s", status, text)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }
 
 // The file is read again once it has changed, by whichever way, and no more often.
@@ -486,18 +465,10 @@ func TestFileIsWatched(t *testing.T) {
 	dir := filepath.Dir(r.file)
 	version := func(name string, cameras ...string) {
 		t.Helper()
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name, "segd.yaml"), []byte(r.text(cameras...)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(name, filepath.Join(dir, "..tmp")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "segd.yaml"), []byte(r.text(cameras...)), 0o600))
+		require.NoError(t, os.Symlink(name, filepath.Join(dir, "..tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
 	}
 	segd := start(t, "run", "-c", r.file)
 	listen(t, r.nats)
@@ -516,16 +487,12 @@ func TestFileIsWatched(t *testing.T) {
 	}
 	const a, b, c = "{name: a, url: 'rtsp://127.0.0.1:1/'}", "{name: b, url: 'rtsp://127.0.0.1:1/'}", "{name: c, url: 'rtsp://127.0.0.1:1/'}"
 	time.Sleep(4 * daemon.SettleTime)
-	if text := segd.Err.String(); strings.Contains(text, "read again") {
-		t.Errorf("before any change it says\n%s", text)
-	}
+	assert.NotContains(t, segd.Err.String(), "read again", "before any change it says")
 	changes("a rename", func() { r.write(a, b) })
 	// A machine that halts this in the middle of it has left the file as it was for long enough.
 	text, halts := r.text(a, b, c), 0
 	f, err := os.Create(r.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, last := 0, time.Now(); i < len(text); i++ {
 		if _, err := f.WriteString(text[i : i+1]); err != nil {
 			t.Fatal(err)
@@ -536,9 +503,7 @@ func TestFileIsWatched(t *testing.T) {
 		last = time.Now()
 		time.Sleep(3 * time.Millisecond)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	waitfor.True(t, "what a burst of writes has left", func() bool {
 		return strings.Contains(get(t, "http://"+r.http+"/api/v1/cameras"), `"name":"c"`)
 	})
@@ -548,32 +513,22 @@ func TestFileIsWatched(t *testing.T) {
 	}
 	n = count()
 	changes("a link in its place", func() {
-		if err := os.Remove(r.file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(r.file))
 		version("..1", a, c)
-		if err := os.Symlink("..data/segd.yaml", r.file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink("..data/segd.yaml", r.file))
 	})
 	changes("another version", func() { version("..2", a, b) })
 	changes("a version within a folder", func() { // through all links
-		if err := os.WriteFile(filepath.Join(dir, "..2", "segd.yaml"), []byte(r.text(a, b, c)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "..2", "segd.yaml"), []byte(r.text(a, b, c)), 0o600))
 	})
 	changes("a fault", func() { version("..3", "{name: a, url: 'ftp://x/'}") })
 	changes("mended, beside other files", func() {
-		if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("x"), 0o600))
 		version("..4", a)
 	})
 	if list := get(t, "http://"+r.http+"/api/v1/cameras"); strings.Count(list, `"name":`) != 1 {
 		t.Errorf("the cameras in the end: %s", list)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
@@ -44,9 +47,7 @@ func TestReloadHides(t *testing.T) {
 					return false
 				}
 				img, err := jpeg.Decode(strings.NewReader(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				least, most := uint8(255), uint8(0)
 				for y := range img.Bounds().Dy() {
 					for x := range img.Bounds().Dx() {
@@ -71,9 +72,7 @@ func TestReloadHides(t *testing.T) {
 	if slices.Sort(out.Changed); !slices.Equal(out.Changed, both) || len(out.Restart) > 0 {
 		t.Errorf("%+v", out)
 	}
-	if text := get(t, api+"/config"); !strings.Contains(text, `"fill":["person"]`) {
-		t.Errorf("what runs is told to be %s", text)
-	}
+	assert.Contains(t, get(t, api+"/config"), `"fill":["person"]`, "what runs is told to be")
 
 	// A camera that does not detect what is to be hidden cannot be added, and a reload that would leave one is refused.
 	r.head = head + "privacy: {fill: [car]}\n"

@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -23,12 +26,8 @@ func TestStrangeFiles(t *testing.T) {
 	fifo := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
 		return path
 	}
 	pipe := fifo("pipe")
@@ -45,9 +44,7 @@ func TestStrangeFiles(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit) // requests have 15 s at most
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/api/v1/"+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -56,9 +53,7 @@ func TestStrangeFiles(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		if resp.StatusCode != want {
 			t.Errorf("%s %s: status %d, want %d: %s", path, body, resp.StatusCode, want, text)
 		}
@@ -81,21 +76,15 @@ func TestStrangeFiles(t *testing.T) {
 	r.head += fmt.Sprintf("detector: {names: %q}\n", pipe)
 	r.write(fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", folder))
 	ask("config/reload", "", http.StatusUnprocessableEntity, "detector.names", only)
-	if err := os.Rename(fifo("segd.yaml"), r.file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(fifo("segd.yaml"), r.file))
 	ask("config/reload", "", http.StatusUnprocessableEntity, "a named pipe", only)
 	segd.signal(syscall.SIGHUP)
 	segd.signal(syscall.SIGTERM)
-	if err := segd.end(); err != nil {
-		t.Errorf("segd ended with %v", err)
-	}
+	assert.NoError(t, segd.end(), "segd ended with")
 
 	// At the start too.
 	for _, args := range [][]string{{"run", "-c", r.file}, {"check", "-c", r.file}} {
 		err := run(t.Context(), args, strings.NewReader(""), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), only) {
-			t.Errorf("%v: %v", args, err)
-		}
+		assert.ErrorContains(t, err, only, "%v", args)
 	}
 }

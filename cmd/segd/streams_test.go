@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pion/webrtc/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -31,9 +33,7 @@ func TestStreams(t *testing.T) {
 	ask := func(method, path, body string) (*http.Response, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+httpAddr+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+viewer)
 		req.Header.Set("Content-Type", "application/sdp")
 		resp, err := http.DefaultClient.Do(req)
@@ -42,9 +42,7 @@ func TestStreams(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return resp, string(b)
 	}
 	value := func(name string) string {
@@ -55,14 +53,10 @@ func TestStreams(t *testing.T) {
 		n := value(`segd_frames_total{camera="gate",outcome="published"}`)
 		return n != "" && n != "0"
 	})
-	if n := value("segd_stream_frames_encoded_total"); n != "0" {
-		t.Errorf("%s frames are encoded for nobody", n)
-	}
+	assert.Equal(t, "0", value("segd_stream_frames_encoded_total"), "frames are encoded for nobody")
 
 	source, err := ingest.Open(ingest.Config{Camera: "again", URL: "rtsp://any:" + viewer + "@" + rtspAddr + "/gate/overlay"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	frames := make(chan *ingest.Frame)
 	var reading sync.WaitGroup
@@ -82,22 +76,15 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%d×%d", f.Width, f.Height)
 		}
 	}
-	if n := value(`segd_stream_viewers{protocol="rtsp"}`); n != "1" {
-		t.Errorf("%s viewers by RTSP", n)
-	}
+	assert.Equal(t, "1", value(`segd_stream_viewers{protocol="rtsp"}`), "viewers by RTSP")
 
 	pc, err := webrtc.NewPeerConnection(webrtc.Configuration{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer pc.GracefulClose()
-	if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly})
+	require.NoError(t, err)
 	offer, err := pc.CreateOffer(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp, answer := ask(http.MethodPost, "/whep/gate", offer.SDP)
 	if resp.StatusCode != http.StatusCreated || !strings.Contains(answer, "a=sendonly") {
 		t.Fatalf("%d %s", resp.StatusCode, answer)
@@ -111,7 +98,5 @@ func TestStreams(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Errorf("run ended with %v", err)
-	}
+	assert.NoError(t, segd.Wait(t), "run ended with")
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
@@ -24,22 +27,16 @@ func TestNotify(t *testing.T) {
 	}
 	socket := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	t.Setenv("NOTIFY_SOCKET", socket)
 	t.Setenv("WATCHDOG_USEC", "2000000")
 	hear := func() string {
 		t.Helper()
 		b := make([]byte, 4096)
-		if err := conn.SetReadDeadline(time.Now().Add(waitfor.Limit)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(waitfor.Limit)))
 		n, err := conn.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(b[:n])
 	}
 	hearUntil := func(want string) {
@@ -54,9 +51,7 @@ func TestNotify(t *testing.T) {
 	server := daemontest.Camera(t, demo.Config{})
 	config := clitest.File(t, "segd.yaml", daemontest.Quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
 	segd := start(t, "run", "-c", config)
-	if said := hear(); said != "READY=1" {
-		t.Errorf("its first word is %q", said)
-	}
+	assert.Equal(t, "READY=1", hear(), "its first word is")
 	for !strings.HasPrefix(hear(), "STATUS=1 of 1 cameras up") {
 	}
 	hearUntil("WATCHDOG=1")
@@ -69,9 +64,7 @@ func TestNotify(t *testing.T) {
 	}
 	// Those of another configuration are not.
 	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	another := clitest.File(t, "another.yaml", strings.Replace(string(text), "name: gate", "name: yard", 1))
 	out.Reset()
 	if err := run(t.Context(), []string{"check", "-c", another}, strings.NewReader(""), &out, io.Discard); err == nil ||
@@ -80,9 +73,7 @@ func TestNotify(t *testing.T) {
 	}
 
 	// It says so when it reads the configuration again, and when it has.
-	if err := os.WriteFile(config, append(text, "site: elsewhere\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, append(text, "site: elsewhere\n"...), 0o600))
 	for !strings.HasPrefix(hear(), "RELOADING=1\nMONOTONIC_USEC=") {
 	}
 	hearUntil("READY=1")
@@ -95,7 +86,5 @@ func TestNotify(t *testing.T) {
 	}
 	segd.Cancel()
 	hearUntil("STOPPING=1")
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }

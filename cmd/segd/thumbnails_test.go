@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
@@ -45,9 +48,7 @@ func TestThumbnail(t *testing.T) {
 		t.Fatalf("%v; want a person's thumbnail", ev)
 	}
 	img, err := jpeg.Decode(strings.NewReader(get(t, "http://"+httpAddr+ev.Thumbnail)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	size := img.Bounds().Size()
 	if max(size.X, size.Y) > 320 || size.X < int(ev.Box.Width) && size.Y < int(ev.Box.Height) {
 		t.Errorf("it is %v of a box %v", size, ev.Box)
@@ -56,9 +57,7 @@ func TestThumbnail(t *testing.T) {
 	for _, o := range m.Objects {
 		if o.Id == ev.ObjectId {
 			rle, err := mask.Parse(o.Counts, int(m.Width), int(m.Height))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			bits = rle.Decode(nil)
 		}
 	}
@@ -89,17 +88,13 @@ func TestThumbnail(t *testing.T) {
 		return n != "0" && n != ""
 	})
 	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// A camera that begins anew has forgotten it, and it is kept. One that hides persons from now on does not show it.
 	for _, tt := range []struct {
 		settings string
 		want     int
 	}{{"every: 600ms}", http.StatusOK}, {"every: 500ms}, privacy: {blur: [person]}", http.StatusNotFound}, {"every: 500ms}, privacy: {off: true}", http.StatusOK}} {
-		if err := os.WriteFile(config, []byte(strings.Replace(string(text), "every: 500ms}", tt.settings, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(config, []byte(strings.Replace(string(text), "every: 500ms}", tt.settings, 1)), 0o600))
 		if resp, body := request(t, http.MethodPost, "http://"+httpAddr+"/api/v1/config/reload", ""); resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s", resp.Status, body)
 		}
@@ -108,9 +103,7 @@ func TestThumbnail(t *testing.T) {
 		}
 	}
 	segd.Cancel()
-	if err := segd.Wait(t); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, segd.Wait(t))
 }
 
 // chroma is a colour without its brightness.

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"runtime"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestVersion(t *testing.T) {
@@ -11,27 +14,17 @@ func TestVersion(t *testing.T) {
 	version, commit = "0.1.0+5.g1a2b3c4", "1a2b3c4d"
 
 	text := start(t, "version")
-	if err := text.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, text.Wait(t))
 	want := "segd 0.1.0+5.g1a2b3c4 (commit 1a2b3c4d, " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + ")\n"
-	if got := text.Out.String(); got != want {
-		t.Errorf("segd version printed %q, want %q", got, want)
-	}
+	assert.Equal(t, want, text.Out.String(), "segd version printed")
 
 	asJSON := start(t, "version", "--json")
-	if err := asJSON.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, asJSON.Wait(t))
 	var got map[string]string
-	if err := json.Unmarshal([]byte(asJSON.Out.String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(asJSON.Out.String()), &got))
 	for key, want := range map[string]string{
 		"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 	} {
-		if got[key] != want {
-			t.Errorf("segd version --json: %s is %q, want %q", key, got[key], want)
-		}
+		assert.Equal(t, want, got[key], "segd version --json: %s is", key)
 	}
 }

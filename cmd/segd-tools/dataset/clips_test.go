@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -20,9 +22,7 @@ func clipped(t *testing.T, n uint64, beside bool, chosen ...uint64) string {
 	t.Helper()
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	clips := NewClips(r, beside)
 	for seq := range n {
@@ -31,13 +31,9 @@ func clipped(t *testing.T, n uint64, beside bool, chosen ...uint64) string {
 		for _, c := range chosen {
 			is = is || c == seq
 		}
-		if err := clips.Add(m, picture, is); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, clips.Add(m, picture, is))
 	}
-	if err := clips.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, clips.Close())
 	return dir
 }
 
@@ -45,9 +41,7 @@ func clipped(t *testing.T, n uint64, beside bool, chosen ...uint64) string {
 func video(t *testing.T, file string) (shown []time.Duration, in, out int) {
 	t.Helper()
 	v, err := codec.OpenFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer v.Close()
 	width, height := v.Size()
 	if width != testWidth&^1 || height != testHeight {
@@ -58,14 +52,10 @@ func video(t *testing.T, file string) (shown []time.Duration, in, out int) {
 		if errors.Is(err, io.EOF) {
 			return shown, in, out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(shown) == 0 {
 			bgr := make([]byte, 3*width*height)
-			if err := p.BGR(bgr); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.BGR(bgr))
 			at := func(x int) int { p := bgr[3*(24*width+x):]; return int(p[0]) - int(p[2]) }
 			in, out = at(16), at(48)
 		}
@@ -100,9 +90,7 @@ func TestLongClip(t *testing.T) {
 	for i, frames := range []int{600, 451} {
 		shown, in, _ := video(t, filepath.Join(dir, names[i]+".mp4"))
 		text, err := os.ReadFile(filepath.Join(dir, names[i]+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		if len(shown) != frames || len(lines) != frames || in > 20 {
 			t.Errorf("%d pictures and %d masks; want %d; blue less red is %d", len(shown), len(lines), frames, in)
@@ -120,20 +108,14 @@ func TestLongClip(t *testing.T) {
 func TestClipsEnd(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	clips := NewClips(r, false)
 	m, picture := frame(t, "gate", 7)
-	if err := clips.Add(m, picture, true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, clips.Add(m, picture, true))
 	m, picture = frame(t, "gate", 8)
 	m.Epoch++
-	if err := clips.Add(m, picture, true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, clips.Add(m, picture, true))
 	m, _ = frame(t, "gate", 9)
 	m.Epoch++
 	if err := clips.Add(m, []byte("no JPEG"), false); err == nil || !strings.Contains(err.Error(), "1 damaged pictures are left out of the clip; the first: frame 9: ") {
@@ -141,31 +123,21 @@ func TestClipsEnd(t *testing.T) {
 	}
 	m, picture = frame(t, "gate", 10)
 	m.Epoch++
-	if err := clips.Add(m, picture, false); err != nil {
-		t.Errorf("after a picture that is none: %v", err)
-	}
+	assert.NoError(t, clips.Add(m, picture, false), "after a picture that is none")
 	m, picture = frame(t, "gate", 11)
 	m.Epoch++
-	if err := clips.Add(m, picture, true); err != nil {
-		t.Error(err)
-	}
-	if err := clips.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, clips.Add(m, picture, true))
+	assert.NoError(t, clips.Close())
 	want(t, dir, "gate-1795294724651-000000007.mp4", "gate-1795294724652-000000008.mp4")
 	shown, _, _ := video(t, filepath.Join(dir, "gate-1795294724652-000000008.mp4"))
-	if want := []time.Duration{0, 200 * time.Millisecond, 300 * time.Millisecond}; !slices.Equal(shown, want) {
-		t.Errorf("pictures at %v; want %v", shown, want)
-	}
+	assert.Equal(t, []time.Duration{0, 200 * time.Millisecond, 300 * time.Millisecond}, shown, "pictures at")
 }
 
 // Before a clip too: it begins with the first picture that is one, and the fault is told once.
 func TestClipBeginsAfterDamage(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	clips := NewClips(r, true)
 	var said []string
@@ -178,9 +150,7 @@ func TestClipBeginsAfterDamage(t *testing.T) {
 			said = append(said, err.Error())
 		}
 	}
-	if err := clips.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, clips.Close())
 	if len(said) != 1 || !strings.HasPrefix(said[0], "3 damaged pictures are left out of the clip; the first: frame 0: ") {
 		t.Errorf("it said %q", said)
 	}
@@ -195,14 +165,10 @@ func TestClipBeginsAfterDamage(t *testing.T) {
 func TestClipsFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	clips := NewClips(r, false)
-	if err := os.Symlink("/dev/full", filepath.Join(dir, "gate-1795294724651-000000000.mp4")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, "gate-1795294724651-000000000.mp4")))
 	failed := 0
 	for seq := range uint64(60) {
 		m, picture := frame(t, "gate", seq)
@@ -215,12 +181,8 @@ func TestClipsFullDisk(t *testing.T) {
 	}
 	// There is room again.
 	m, picture := frame(t, "gate", 200)
-	if err := clips.Add(m, picture, true); err != nil {
-		t.Error(err)
-	}
-	if err := clips.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, clips.Add(m, picture, true))
+	assert.NoError(t, clips.Close())
 	if shown, _, _ := video(t, filepath.Join(dir, "gate-1795294724651-000000200.mp4")); len(shown) != 1 {
 		t.Errorf("%d pictures of the frame after", len(shown))
 	}
@@ -229,38 +191,26 @@ func TestClipsFullDisk(t *testing.T) {
 // A clip for which there is no room at all is told of.
 func TestClipTooLarge(t *testing.T) {
 	r, err := OpenRecording(t.TempDir(), "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	r.most = 100
 	clips := NewClips(r, false)
 	m, picture := frame(t, "gate", 0)
-	if err := clips.Add(m, picture, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := clips.Close(); err == nil || !strings.Contains(err.Error(), "all of the recording may have 100") {
-		t.Errorf("%v", err)
-	}
+	require.NoError(t, clips.Add(m, picture, true))
+	assert.ErrorContains(t, clips.Close(), "all of the recording may have 100")
 }
 
 // The oldest clip makes room for the next.
 func TestClipsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenRecording(dir, "gate", 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	for _, seq := range []uint64{0, 500} {
 		clips := NewClips(r, false)
 		m, picture := frame(t, "gate", seq)
-		if err := clips.Add(m, picture, true); err != nil {
-			t.Fatal(err)
-		}
-		if err := clips.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, clips.Add(m, picture, true))
+		require.NoError(t, clips.Close())
 		r.most = r.total + r.total/2
 	}
 	want(t, dir, "gate-1795294724651-000000500.mp4")

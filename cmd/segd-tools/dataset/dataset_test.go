@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -23,9 +24,7 @@ const testWidth, testHeight, testEpoch = 65, 48, 1795294724651
 func frame(t *testing.T, camera string, sequence uint64, objects ...*segdv1.Object) (*segdv1.MaskFrame, []byte) {
 	t.Helper()
 	var picture bytes.Buffer
-	if err := jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, testWidth, testHeight)), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, testWidth, testHeight)), nil))
 	at := time.Duration(sequence) * 100 * time.Millisecond
 	m := &segdv1.MaskFrame{Site: "home", Camera: camera, Epoch: testEpoch, Sequence: sequence, PtsNs: int64(at), Width: testWidth, Height: testHeight,
 		CaptureTime: timestamppb.New(time.UnixMilli(testEpoch).Add(at))}
@@ -64,9 +63,7 @@ func list(t *testing.T, folder string) (names []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 
@@ -80,16 +77,12 @@ func want(t *testing.T, folder string, names ...string) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // fullDisk makes a file that has room for nothing.
 func fullDisk(t *testing.T, path string) {
 	t.Helper()
 	const majorMemory, minorFull = 1, 7
-	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, majorMemory<<8|minorFull); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mknod(path, syscall.S_IFCHR|0o666, majorMemory<<8|minorFull))
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -30,19 +31,13 @@ func recorded(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "recording")
 	for camera, frames := range map[string]uint64{"gate": 10, "yard": 5} {
 		r, err := OpenRecording(dir, camera, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for seq := range frames {
 			m, picture := frame(t, camera, seq, &segdv1.Object{Id: 1, Label: awkward, Box: box(2, 3, 10, 20)}, &segdv1.Object{Id: 2, Label: "away"},
 				&segdv1.Object{Id: 256, Label: "Ada", Class: "person", Score: .75, Box: box(20, 5, 20+int32(seq), 30)})
-			if err := r.Add(m, picture); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Add(m, picture))
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Close())
 	}
 	return dir
 }
@@ -51,9 +46,7 @@ func export(t *testing.T, from, format string, percent ...int) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "out")
 	done, err := Export(from, to, format, percent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if done.Pictures != 15 || done.Objects != 30 || !slices.Equal(done.Classes, []string{awkward, "person"}) || len(done.LeftOut) > 0 {
 		t.Errorf("%s: %+v", format, done)
 	}
@@ -66,17 +59,13 @@ func TestExportImport(t *testing.T) {
 	for format, file := range map[string]string{"coco": "annotations/instances_train.json", "cvat": "annotations.xml"} {
 		t.Run(format, func(t *testing.T) {
 			text, err := os.Open(filepath.Join(export(t, from, format, 100), file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer text.Close()
 			if p, err := Find(t.Context(), text, "gate", ""); err != nil || p.Sequence != 9 {
 				t.Errorf("%+v, %v; want the newest", p, err)
 			}
 			p, err := Find(t.Context(), text, "gate", "gate-1795294724651-000000003.jpg")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if p.Camera != "gate" || p.Epoch != testEpoch || p.Sequence != 3 || p.File != "gate-1795294724651-000000003.jpg" {
 				t.Errorf("%+v", p)
 			}
@@ -117,16 +106,12 @@ func marked(marks []int16, k int16) mask.RLE {
 func TestExportYOLO(t *testing.T) {
 	to := export(t, recorded(t), "yolo-seg", 60, 40)
 	text, err := os.ReadFile(filepath.Join(to, "data.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var data struct {
 		Train, Val, Test string
 		Names            []string
 	}
-	if err := yaml.Unmarshal(text, &data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(text, &data))
 	if data.Train != "images/train" || data.Val != "images/val" || data.Test != "" || !slices.Equal(data.Names, []string{awkward, "person"}) {
 		t.Errorf("data.yaml:\n%s", text)
 	}
@@ -144,9 +129,7 @@ func TestExportYOLO(t *testing.T) {
 	}
 	want(t, to, append(names, "data.yaml")...)
 	lines, err := os.ReadFile(filepath.Join(to, "labels/val/gate-1795294724651-000000007.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := strings.Count(string(lines), "\n"); n != 2 || !strings.Contains(string(lines), "\n1 0.30784") {
 		t.Errorf("labels:\n%s", lines)
 	}
@@ -158,9 +141,7 @@ func TestExportYOLO(t *testing.T) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -171,14 +152,10 @@ func TestExportMasks(t *testing.T) {
 		t.Errorf("classes.csv: %q, %v", rows, err)
 	}
 	f, err := os.Open(filepath.Join(to, "masks/train/yard-1795294724651-000000004.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	img, err := png.Decode(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	labels := img.(*image.Paletted)
 	for value, want := range map[uint8]mask.RLE{1: rectangle(2, 3, 12, 23), 2: rectangle(20, 5, 44, 35)} {
 		bits := make([]uint8, len(labels.Pix))
@@ -222,9 +199,7 @@ func TestExportLeavesOut(t *testing.T) {
 	} {
 		put(t, filepath.Join(from, fmt.Sprintf("gate-1795294724651-%09d.json", seq)), text)
 	}
-	if err := os.Remove(filepath.Join(from, "gate-1795294724651-000000003.jpg")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(from, "gate-1795294724651-000000003.jpg")))
 	put(t, filepath.Join(from, "gate-1795294724651-000000004.jpg"), "no JPEG")
 	put(t, filepath.Join(from, "holiday.json"), "{}")
 	done, err := Export(from, filepath.Join(t.TempDir(), "out"), "coco", []int{100})
@@ -243,15 +218,11 @@ func TestExportFaults(t *testing.T) {
 	put(t, filepath.Join(elsewhere, "holiday.jpg"), "somebody's")
 	crowded := filepath.Join(t.TempDir(), "crowded")
 	r, err := OpenRecording(crowded, "gate", 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	for seq := range uint64(256) {
 		m, picture := frame(t, "gate", seq, &segdv1.Object{Id: 1, Label: "class " + strconv.Itoa(int(seq)), Box: box(0, 0, 5, 5)})
-		if err := r.Add(m, picture); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Add(m, picture))
 	}
 	to := filepath.Join(t.TempDir(), "out")
 	for name, tc := range map[string]struct{ from, to, format, want string }{

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/mask"
 )
@@ -93,9 +96,7 @@ func TestParseCopied(t *testing.T) {
 func TestParseLayers(t *testing.T) {
 	a, _, err := find(t, cvatOf(`<polygon label="up" z_order="3" points="10,5;30,5;30,25;10,25"/><polygon label="down" z_order="-1" points="0,0;65,0;65,48;0,48"/>`+
 		`<polygon label="between" points="5,5;20,5;20,25;5,25"/>`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for k, want := range []string{"down", "between", "up"} {
 		if a.Objects[k].Label != want {
 			t.Errorf("%+v; want %s as number %d", a.Objects, want, k)
@@ -176,9 +177,7 @@ func TestParseKeepsLittle(t *testing.T) {
 		if err == nil {
 			_, _, err = c.Annotation(annotation.MaxID, nil)
 		}
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %.200v; want %s", name, err, tc.want)
-		}
+		assert.ErrorContains(t, err, tc.want, "%s", name)
 		if took := int64(max(from.most, inUse())) - int64(before); took > most {
 			t.Errorf("%s: %d bytes are kept; want at most %d", name, took, most)
 		}
@@ -241,9 +240,8 @@ func TestParseFaults(t *testing.T) {
 		"nothing marked on": {cocoOf(`{"image_id": 4, "category_id": 2}`), "it marks no pixel"},
 	} {
 		_, left, err := find(t, tc.file)
-		if err = errors.Join(append(left.Faults, err)...); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v; want %s", name, err, tc.want)
-		}
+		err = errors.Join(append(left.Faults, err)...)
+		assert.ErrorContains(t, err, tc.want, "%s", name)
 	}
 }
 

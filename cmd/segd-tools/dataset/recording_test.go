@@ -9,22 +9,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestRecordingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	m, picture := frame(t, "gate", 1)
 	one, err := OpenRecording(dir, "gate", 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Add(m, picture); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, one.Add(m, picture))
 	size := one.total
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, one.Close())
 	put(t, filepath.Join(dir, "gate-1795294724651-000000000.jpg"), "cut short")
 	put(t, filepath.Join(dir, "gate-1795294724651-000000000.part"), "cut short")
 	put(t, filepath.Join(dir, "yard-1795294724651-000000000.jpg"), "of another camera, which may be recording")
@@ -32,16 +29,12 @@ func TestRecordingIsBounded(t *testing.T) {
 	others := []string{"notes.txt", "yard-1795294724651-000000000.jpg"}
 
 	r, err := OpenRecording(dir, "gate", 3*size+size/2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	want(t, dir, append(others, "gate-1795294724651-000000001.jpg", "gate-1795294724651-000000001.json")...)
 	for seq := uint64(2); seq <= 5; seq++ {
 		m, picture := frame(t, "gate", seq)
-		if err := r.Add(m, picture); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Add(m, picture))
 	}
 	names := others
 	for seq := 3; seq <= 5; seq++ {
@@ -50,17 +43,13 @@ func TestRecordingIsBounded(t *testing.T) {
 	want(t, dir, names...)
 	// After a restart with less room the oldest go as well.
 	less, err := OpenRecording(dir, "gate", 2*size+size/2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer less.Close()
 	for seq := uint64(6); seq <= 7; seq++ {
 		names = slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, fmt.Sprintf("%09d", seq-3)) })
 		want(t, dir, names...)
 		m, picture := frame(t, "gate", seq)
-		if err := less.Add(m, picture); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, less.Add(m, picture))
 		names = append(names, fmt.Sprintf("gate-1795294724651-%09d.jpg", seq), fmt.Sprintf("gate-1795294724651-%09d.json", seq))
 	}
 	if r.total > r.most {
@@ -76,9 +65,7 @@ func TestRecordingFullDisk(t *testing.T) {
 	for _, ext := range []string{extPicture, extPart} {
 		dir := t.TempDir()
 		r, err := OpenRecording(dir, "gate", 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer r.Close()
 		for seq := range uint64(3) {
 			m, picture := frame(t, "gate", seq)
@@ -91,9 +78,8 @@ func TestRecordingFullDisk(t *testing.T) {
 		}
 		want(t, dir, "gate-1795294724651-000000000.jpg", "gate-1795294724651-000000000.json", "gate-1795294724651-000000002.jpg", "gate-1795294724651-000000002.json")
 	}
-	if _, err := OpenRecording(filepath.Join(os.DevNull, "x"), "gate", 1<<20); err == nil {
-		t.Error("a folder below a device was opened")
-	}
+	_, err := OpenRecording(filepath.Join(os.DevNull, "x"), "gate", 1<<20)
+	assert.Error(t, err, "a folder below a device was opened")
 }
 
 func TestNames(t *testing.T) {
@@ -115,8 +101,6 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s is written as %s", file, n)
 			}
 		}
-		if got != want {
-			t.Errorf("%s: %q; want %q", file, got, want)
-		}
+		assert.Equal(t, want, got, "%s", file)
 	}
 }

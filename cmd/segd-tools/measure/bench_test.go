@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -21,18 +24,14 @@ func TestBeside(t *testing.T) {
 	var out, errs clitest.Output
 	std := cli.Streams{Out: &out, Err: &errs}
 	b, err := s.startBeside(t.Context(), std, `sleep 1000 & echo $! $SEGD_CLIENT_PAGE $SEGD_CLIENT_NATS; wait`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	waitfor.True(t, "the command's word", func() bool { return strings.HasSuffix(errs.String(), "\n") })
 	pid, urls, _ := strings.Cut(strings.TrimSpace(errs.String()), " ")
 	n, err := strconv.Atoi(pid)
 	if err != nil || urls != s.page+" "+s.bus || out.String() != "" {
 		t.Errorf("it said %q, %v", errs.String(), err)
 	}
-	if err := b.end(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.end())
 	waitfor.True(t, "the end of what it started", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
 		return err != nil || strings.Contains(string(stat), ") Z ") // its new parent has not waited for it yet
@@ -40,9 +39,7 @@ func TestBeside(t *testing.T) {
 
 	for command, want := range map[string]string{"exit 3": "exit status 3", "true": "exit status 0"} {
 		b, err := s.startBeside(t.Context(), std, command)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		<-b.ended
 		if err := b.end(); err == nil || !strings.Contains(err.Error(), "--beside: the command ended before it was measured: "+want) {
 			t.Errorf("%s: %v; want %s", command, err, want)
@@ -70,16 +67,10 @@ func TestBenchObjects(t *testing.T) {
 	}
 	f := &benchPipelineFlags{benchFlags: benchFlags{clip: demo.FindClip(), width: 1536, height: 288}, objects: 3}
 	ann, err := benchObjects(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ann.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ann.Validate())
 	persons, err := annotation.ParseFor(demo.Persons, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(ann.Objects) != 3 || ann.Objects[2].Box == nil || len(ann.Background) != len(persons.Background) {
 		t.Fatalf("%d objects and %d strokes of the background; want two persons and a box, and %d", len(ann.Objects), len(ann.Background), len(persons.Background))
 	}

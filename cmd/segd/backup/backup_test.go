@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/internal/memtest"
@@ -31,21 +33,15 @@ func sample() *Backup {
 func written(t testing.TB, b *Backup) []byte {
 	t.Helper()
 	var to bytes.Buffer
-	if err := Write(&to, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&to, b))
 	return to.Bytes()
 }
 
 func TestBackup(t *testing.T) {
 	for _, want := range []*Backup{sample(), {Site: "yard", Created: time.Unix(0, 0).UTC(), Cameras: map[string]Camera{}}} {
 		got, err := Read(bytes.NewReader(written(t, want)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		require.NoError(t, err)
+		assert.Empty(t, cmp.Diff(want, got), "(-want +got)")
 	}
 }
 
@@ -97,16 +93,11 @@ func tarOf(t testing.TB, entries ...entry) []byte {
 		} else {
 			h.Linkname = e.content
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, e.content[:h.Size]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(h))
+		_, err := io.WriteString(w, e.content[:h.Size])
+		require.NoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return to.Bytes()
 }
 
@@ -165,9 +156,8 @@ func TestBadBackup(t *testing.T) {
 		}
 	}
 	for n := range bytes.LastIndex(good, sample().Key) + len(sample().Key) { // what follows is a tar's padding
-		if _, err := Read(bytes.NewReader(good[:n])); err == nil {
-			t.Fatalf("the first %d of %d bytes are a backup", n, len(good))
-		}
+		_, err := Read(bytes.NewReader(good[:n]))
+		require.Error(t, err, "the first %d of %d bytes are a backup", n, len(good))
 	}
 }
 
@@ -185,11 +175,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		again, err := Read(bytes.NewReader(written(t, b)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(b, again); diff != "" {
-			t.Errorf("(-first +second)\n%s", diff)
-		}
+		require.NoError(t, err)
+		assert.Empty(t, cmp.Diff(b, again), "(-first +second)")
 	})
 }

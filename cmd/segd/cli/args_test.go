@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestArgs(t *testing.T) {
@@ -27,8 +28,6 @@ func TestArgs(t *testing.T) {
 		if err := Args(&cobra.Command{Use: tc.use}, tc.args); err != nil {
 			got = err.Error()
 		}
-		if got != tc.want {
-			t.Errorf("%s with %q: %q, want %q", tc.use, tc.args, got, tc.want)
-		}
+		assert.Equal(t, tc.want, got, "%s with %q", tc.use, tc.args)
 	}
 }

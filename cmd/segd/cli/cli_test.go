@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestStyle(t *testing.T) {
 	for _, tc := range []struct {
@@ -15,16 +19,10 @@ func TestStyle(t *testing.T) {
 		{"empty NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, true},
 		{"dumb", true, map[string]string{"TERM": "dumb"}, false},
 	} {
-		if got := styleFor(tc.terminal, func(key string) string { return tc.environ[key] }); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
+		assert.Equal(t, tc.want, styleFor(tc.terminal, func(key string) string { return tc.environ[key] }), "%s", tc.name)
 	}
-	if got := Style(true).Bad("x"); got != "\x1b[1;31mx\x1b[0m" {
-		t.Errorf("%q", got)
-	}
-	if got := Style(false).Bad("x"); got != "x" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, "\x1b[1;31mx\x1b[0m", Style(true).Bad("x"))
+	assert.Equal(t, "x", Style(false).Bad("x"))
 }
 
 func TestPrintable(t *testing.T) {
@@ -37,9 +35,7 @@ func TestPrintable(t *testing.T) {
 		`"quoted" and C:\ stay`:         `"quoted" and C:\ stay`,
 		"\ufffd was not read by others": "\ufffd was not read by others",
 	} {
-		if got := Printable(text); got != want {
-			t.Errorf("Printable(%q) = %s, want %s", text, got, want)
-		}
+		assert.Equal(t, want, Printable(text), "Printable(%q)", text)
 	}
 }
 
@@ -50,8 +46,6 @@ func TestObjectName(t *testing.T) {
 	}{
 		{7, "person", "person 7"}, {7, "", "object 7"}, {7, "object 7", "object 7"}, {7, "gate 17", "gate 17 7"}, {7, "7", "7"},
 	} {
-		if got := ObjectName(tt.id, tt.label); got != tt.want {
-			t.Errorf("object %d with label %q is called %q; want %q", tt.id, tt.label, got, tt.want)
-		}
+		assert.Equal(t, tt.want, ObjectName(tt.id, tt.label), "object %d with label %q is called", tt.id, tt.label)
 	}
 }

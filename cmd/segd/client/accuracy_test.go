@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
@@ -47,9 +49,7 @@ func TestEvalCamera(t *testing.T) {
 		return c.Out.String(), err
 	}
 	out, err := eval("gate", "--token", "viewer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(out) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -61,9 +61,7 @@ func TestEvalCamera(t *testing.T) {
 		"cat" + strings.TrimPrefix(cli.Printable("cat\x1b"), "cat") + ", not followed 1 0.000 100.0 % –",
 		"all 2 0.375 41.7 % 44.7 %",
 	}
-	if !slices.Equal(lines, want) {
-		t.Errorf("%q; want %q", lines, want)
-	}
+	assert.Equal(t, want, lines)
 
 	out, err = eval("gate", "--token", "viewer", "--json")
 	var s accuracySummary

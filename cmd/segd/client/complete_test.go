@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus"
@@ -35,17 +37,13 @@ func (camera) Objects() (uint64, []*segdv1.Object) { return 0, nil }
 func serve(t *testing.T, url, site string, cameras ...string) {
 	t.Helper()
 	b, err := bus.Open(t.Context(), bus.Config{External: bus.External{URL: url}, Site: site})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	waitfor.True(t, "a connection", b.Connected)
-	if err := b.Serve(bus.Commands{
+	require.NoError(t, b.Serve(bus.Commands{
 		Cameras: cameras, Manage: manager{}, List: list,
 		Camera: func(string) (bus.Camera, error) { return camera{}, nil }, Refuse: func(err error) error { return err },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // Where segd is may come from the environment; the command line counts before it, and help does not show it.
@@ -66,12 +64,8 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s: %q, %v", tc.line, c.Out.String(), err)
 		}
 	}
-	if err := start(t, "objects", "gate", "--nats", "nats://127.0.0.1:1").Wait(t); err == nil {
-		t.Error("--nats does not count before the environment")
-	}
-	if err := start(t, "watch", "gate", "--save", t.TempDir()).Wait(t); err == nil || !strings.Contains(err.Error(), "box.invalid") {
-		t.Errorf("the page's address is not of the environment: %v", err)
-	}
+	assert.Error(t, start(t, "objects", "gate", "--nats", "nats://127.0.0.1:1").Wait(t), "--nats does not count before the environment")
+	assert.ErrorContains(t, start(t, "watch", "gate", "--save", t.TempDir()).Wait(t), "box.invalid", "the page's address is not of the environment")
 	for _, cmd := range Commands(cli.Streams{Out: io.Discard, Err: io.Discard}) {
 		if help := cmd.UsageString(); strings.Contains(help, "s3cret") || strings.Contains(help, s.ClientURL()) ||
 			cmd.Flags().Lookup("nats") != nil && !strings.Contains(help, `[$SEGD_CLIENT_NATS] (default "nats://127.0.0.1:4222")`) {
@@ -84,9 +78,7 @@ func TestEnvironment(t *testing.T) {
 func TestEnvironmentIsOfCommandsOnly(t *testing.T) {
 	const file = "cameras: []"
 	want, err := config.Parse("segd.yaml", []byte(file), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, cmd := range Commands(cli.Streams{Out: io.Discard, Err: io.Discard}) {
 		for _, m := range regexp.MustCompile(`\[\$(\w+)\]`).FindAllStringSubmatch(cmd.UsageString(), -1) {
@@ -110,9 +102,7 @@ func TestWatchUnserved(t *testing.T) {
 	c := start(t, "watch", "gaet", "--nats", s.ClientURL())
 	waitfor.True(t, "a word on it", func() bool {
 		for _, camera := range []string{"gate", "yard"} {
-			if err := nc.Publish("segd.v1.home."+camera+".status", nil); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, nc.Publish("segd.v1.home."+camera+".status", nil))
 		}
 		return strings.Contains(c.Err.String(), "runs a camera gaet; they run home/gate, home/yard (site/camera); waiting for it\n")
 	})
@@ -148,11 +138,7 @@ func TestCompleteCameras(t *testing.T) {
 		root.SetOut(&out)
 		root.SetErr(io.Discard)
 		root.SetArgs(append(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Fields(tc.line)...), ""))
-		if err := root.ExecuteContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(out.String()), " "); got != tc.want {
-			t.Errorf("segd %s: %q, want %q", tc.line, got, tc.want)
-		}
+		require.NoError(t, root.ExecuteContext(t.Context()))
+		assert.Equal(t, tc.want, strings.Join(strings.Fields(out.String()), " "), "segd %s", tc.line)
 	}
 }

@@ -1,8 +1,9 @@
 package client
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -18,8 +19,6 @@ func TestExtentText(t *testing.T) {
 		boxText(extent): "12×30-3+4",
 		boxText(nil):    "-",
 	} {
-		if !strings.Contains(line, want) {
-			t.Errorf("%q; want %q in it", line, want)
-		}
+		assert.Contains(t, line, want)
 	}
 }

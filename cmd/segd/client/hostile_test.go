@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -20,12 +22,8 @@ import (
 func publish(t *testing.T, nc *nats.Conn, subject string, m proto.Message) {
 	t.Helper()
 	data, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Publish(subject, data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, nc.Publish(subject, data))
 }
 
 // A client that may publish on a server can publish anything. Messages that segd would not
@@ -67,13 +65,9 @@ func TestWatchHostileMessages(t *testing.T) {
 	publish(t, nc, "segd.v1.home.gate.mask", good)
 	waitfor.True(t, "the good frame", func() bool { return strings.Contains(c.Out.String(), "frame 7 ") })
 	c.Cancel()
-	if err := c.Wait(t); err != nil {
-		t.Errorf("watch ended with %v", err)
-	}
+	assert.NoError(t, c.Wait(t), "watch ended with")
 
-	if got := strings.Join(clienttest.FilesIn(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
-		t.Errorf("files written: %s", got)
-	}
+	assert.Equal(t, "in/masks/gate-000007.png in/masks/gate-000008.png", strings.Join(clienttest.FilesIn(t, dir), " "), "files written")
 	if n := strings.Count(c.Err.String(), "bad message"); n != len(bad)+1 {
 		t.Errorf("%d messages were refused, want %d:\n%s", n, len(bad)+1, c.Err.String())
 	}
@@ -83,9 +77,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`x\x1b[31mred`, `first\nsecond\x1b]52`, `down: \x1b[1;1H`} {
-		if !strings.Contains(c.Out.String(), want) {
-			t.Errorf("%s is not in\n%s", want, c.Out.String())
-		}
+		assert.Contains(t, c.Out.String(), want, "%s is not in", want)
 	}
 }
 
@@ -106,12 +98,8 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	}
 	waitfor.True(t, "the last frame", func() bool { return strings.Contains(c.Out.String(), "frame 3 ") })
 	c.Cancel()
-	if err := c.Wait(t); err != nil {
-		t.Errorf("watch ended with %v", err)
-	}
-	if got := strings.Join(clienttest.FilesIn(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
-		t.Errorf("files written: %s", got)
-	}
+	assert.NoError(t, c.Wait(t), "watch ended with")
+	assert.Equal(t, "gate-000000.png gate-000001.png gate-000002.png gate-000003.png", strings.Join(clienttest.FilesIn(t, masks), " "), "files written")
 	said := strings.Split(strings.TrimSpace(c.Err.String()), "\n")
 	if len(said) != 2 || !strings.Contains(said[0], "segd.v1.home.gate.mask: bus: bad message: frame 0 of gate: objects are left out, 1 that segd would not send: objects[1].counts") ||
 		said[1] != "objects were left out of 3 frames" {
@@ -131,22 +119,16 @@ func TestHostileReplies(t *testing.T) {
 	reply := func(kind string, m proto.Message, header nats.Header) {
 		t.Helper()
 		data, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = nc.Subscribe("segd.v1.home.gate."+kind, func(msg *nats.Msg) {
 			_ = msg.RespondMsg(&nats.Msg{Header: header, Data: data})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	reply("objects", &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 1, Label: "\x1b[2J\tx"}}}, nil)
 	reply("annotate", &segdv1.Annotated{Site: "home", Camera: "gate\x1b[2J"}, nil)
 	reply("clear", &segdv1.Object{}, nats.Header{"Nats-Service-Error-Code": {"400"}, "Nats-Service-Error": {"no\x1b[2J"}})
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 	for _, tt := range []struct {
 		args     []string
 		out, err string

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/segd/segd/bus"
@@ -24,15 +25,11 @@ import (
 
 func TestParseLive(t *testing.T) {
 	m, picture, err := parseLive(clienttest.Live(`{"dropped":3,"sent":1.5,"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"newField":1}}`, "JPEG"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m.Camera != "gate" || m.Sequence != 12 {
 		t.Errorf("got %v", m)
 	}
-	if diff := cmp.Diff("JPEG", string(picture)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff("JPEG", string(picture)))
 	m, picture, err = parseLive(clienttest.Live(`{"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"objects":[{"id":1,"counts":"714"},{"id":256,"counts":""}]}}`, "JPEG"))
 	if !errors.Is(err, bus.ErrObjects) || len(m.GetObjects()) != 1 || string(picture) != "JPEG" {
 		t.Errorf("of a frame with a faulty object: %v, %q, %v; want it without that", m, picture, err)
@@ -57,30 +54,22 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 	m.Site = "home"
 	m.Objects = append(m.Objects, &segdv1.Object{Id: 256, State: segdv1.State_STATE_LOST})
 	text, err := protojson.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if err := conn.Write(r.Context(), websocket.MessageBinary, clienttest.Live(`{"frame":`+string(text)+`}`, string(picture))); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, conn.Write(r.Context(), websocket.MessageBinary, clienttest.Live(`{"frame":`+string(text)+`}`, string(picture))))
 		_, _, _ = conn.Read(r.Context()) // that it was taken
 		_ = conn.Close(websocket.StatusGoingAway, "")
 	}))
 	defer page.Close()
 	dir := t.TempDir()
 	c := start(t, "watch", "gate", "--page", page.URL, "--save", dir)
-	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "StatusGoingAway") {
-		t.Errorf("watch ended with %v; want the page's end", err)
-	}
-	if got := clienttest.FilesIn(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {
-		t.Errorf("files written: %q", got)
-	}
+	assert.ErrorContains(t, c.Wait(t), "StatusGoingAway", "watch ended with")
+	assert.Equal(t, []string{"gate-000007.png"}, clienttest.FilesIn(t, dir), "files written")
 	if said := c.Err.String(); !strings.Contains(said, "objects[1].counts") || !strings.Contains(said, "left out of 1 frames") {
 		t.Errorf("it said:\n%s", said)
 	}
@@ -100,9 +89,8 @@ func FuzzParseLive(f *testing.F) {
 		if line := cli.Printable(MaskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
 			t.Errorf("%q", line)
 		}
-		if _, err := draw.Labels(m); err != nil {
-			t.Error(err)
-		}
+		_, err = draw.Labels(m)
+		assert.NoError(t, err)
 	})
 }
 
@@ -112,7 +100,5 @@ func TestDrawMasksBomb(t *testing.T) {
 	size := bytes.Index(picture, []byte{0, 48, 0, 64}) // height and width in the frame's header
 	copy(picture[size:], []byte{0xff, 0xff, 0xff, 0xff})
 	_, err := drawMasks(m, picture)
-	if err == nil || !strings.Contains(err.Error(), "masks of 64×48 on a picture of 65535×65535") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, err, "masks of 64×48 on a picture of 65535×65535")
 }

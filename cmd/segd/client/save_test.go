@@ -1,16 +1,17 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/cmd/segd/cli"
@@ -26,9 +27,7 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	t.Helper()
 	var out, errs clitest.Output
 	savers, err := openSavers(cli.Streams{Out: &out, Err: &errs}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range frames {
 		m, picture := clienttest.LiveFrame(t, uint64(i), 64, 48)
 		for _, s := range savers {
@@ -61,9 +60,7 @@ func TestSaveFullDisk(t *testing.T) {
 				!strings.Contains(lines[1], "saved again from frame 4 on, 2 were not") {
 				t.Errorf("it said:\n%s", said)
 			}
-			if err == nil || !strings.Contains(err.Error(), "4 frames saved, 2 not, 0 left out") {
-				t.Errorf("it ended with %v", err)
-			}
+			assert.ErrorContains(t, err, "4 frames saved, 2 not, 0 left out", "it ended with")
 			for n, want := range []bool{true, true, false, false, true, true} {
 				_, err := os.Stat(filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
 				if (err == nil) != want {
@@ -81,9 +78,7 @@ func TestSaveOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var errs clitest.Output
 			savers, err := openSavers(cli.Streams{Err: &errs}, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			m, picture := clienttest.LiveFrame(t, 1, 64, 48)
 			m.Camera = "../outside"
 			savers[0].Offer(Picture{Masks: m, JPEG: picture})
@@ -99,16 +94,12 @@ func TestSaveOutside(t *testing.T) {
 
 func TestSaveVideoFullDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.mp4")
-	if err := os.Symlink("/dev/full", file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/dev/full", file))
 	said, err := saved(t, watchFlags{save: file}, 60)
 	if strings.Count(said, "\n") != 1 || !strings.Contains(said, "No space left on device") {
 		t.Errorf("it said:\n%s", said)
 	}
-	if err == nil || !strings.Contains(err.Error(), "frames saved") {
-		t.Errorf("it ended with %v", err)
-	}
+	assert.ErrorContains(t, err, "frames saved", "it ended with")
 }
 
 // A disk that takes nothing costs what the queue has no room for, and delays nothing else.
@@ -127,9 +118,7 @@ func TestSaveSlowDisk(t *testing.T) {
 	if s.saved < SaveQueue || s.saved > SaveQueue+1 || s.saved+s.dropped != frames {
 		t.Errorf("%d saved, %d left out of %d with a queue of %d", s.saved, s.dropped, frames, SaveQueue)
 	}
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d left out", s.dropped)) {
-		t.Errorf("it ended with %v", err)
-	}
+	assert.ErrorContains(t, err, fmt.Sprintf("%d left out", s.dropped), "it ended with")
 	if said := errs.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "slower than the stream") {
 		t.Errorf("it said:\n%s", said)
 	}
@@ -150,9 +139,7 @@ func TestSaveLargePictures(t *testing.T) {
 	for seq := range uint64(4) {
 		offer(seq, large)
 	}
-	if s.dropped != 2 {
-		t.Errorf("%d of 4 are left out; want 2", s.dropped)
-	}
+	assert.Equal(t, 2, s.dropped, "of 4 are left out")
 	close(release)
 	for seq := range uint64(2) {
 		if got := waitfor.Next(t, "a frame", written); got != seq {
@@ -175,9 +162,7 @@ func TestSaveVideo(t *testing.T) {
 		t.Fatalf("it said %q and ended with %v", said, err)
 	}
 	in, err := codec.OpenFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer in.Close()
 	if w, h := in.Size(); w != 64 || h != 48 {
 		t.Errorf("it is %d×%d, want 64×48", w, h)
@@ -185,23 +170,16 @@ func TestSaveVideo(t *testing.T) {
 	bgr := make([]byte, 3*64*48)
 	for i := range frames {
 		p, err := in.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := time.Duration(i) * 100 * time.Millisecond; time.Duration(p.PTS) != want {
-			t.Errorf("frame %d is shown at %v; want %v", i, time.Duration(p.PTS), want)
-		}
-		if err := p.BGR(bgr); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, time.Duration(i)*100*time.Millisecond, time.Duration(p.PTS), "frame %d is shown at", i)
+		require.NoError(t, p.BGR(bgr))
 		at := func(x int) color.RGBA { i := 3 * (24*64 + x); return color.RGBA{bgr[i+2], bgr[i+1], bgr[i], 255} }
 		if in, out := at(16), at(48); in.B < in.R+60 || out.B > out.R+20 {
 			t.Errorf("frame %d is %v inside the mask and %v outside", i, in, out)
 		}
 	}
-	if _, err := in.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("after %d frames: %v, want the end", frames, err)
-	}
+	_, err = in.Next()
+	assert.ErrorIs(t, err, io.EOF, "after %d frames", frames)
 }
 
 // What is saved of a frame are the objects of people, in sight, under numbers that a mask holds.
@@ -215,10 +193,6 @@ func TestSavedAreThoseOfPeople(t *testing.T) {
 	for _, o := range peoples(m).GetObjects() {
 		got = append(got, fmt.Sprint(o.GetId(), o.GetLabel(), o.GetCounts()))
 	}
-	if want := []string{"1doorx", "3Aday", "4Eve"}; !slices.Equal(got, want) {
-		t.Errorf("saved %q; want %q", got, want)
-	}
-	if m.Objects[3].Id != 257 {
-		t.Error("the frame itself was changed")
-	}
+	assert.Equal(t, []string{"1doorx", "3Aday", "4Eve"}, got, "saved")
+	assert.EqualValues(t, 257, m.Objects[3].Id, "the frame itself was changed")
 }

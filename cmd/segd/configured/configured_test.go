@@ -2,9 +2,10 @@ package configured
 
 import (
 	"log/slog"
-	"reflect"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
@@ -44,9 +45,7 @@ func TestModelOptions(t *testing.T) {
 			FP16: true, Batch: 3, BatchWait: 5 * time.Millisecond, EngineCache: "c",
 		},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, got)
 }
 
 // Every setting of the broker reaches what publishes to it.
@@ -60,9 +59,7 @@ func TestMQTT(t *testing.T) {
 		URL: "mqtts://b", Username: "u", PasswordFile: "p", ClientID: "c", CA: "ca", Cert: "cert", Key: "key",
 		Prefix: "pre", Site: "barn", Box: "one", Discovery: "ha", Logger: log,
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, got)
 }
 
 // Every setting of what is marked reaches the camera.
@@ -73,7 +70,5 @@ func TestDetect(t *testing.T) {
 	want := pipeline.Detect{
 		Classes: []string{"car"}, Every: 2 * time.Second, Score: 0.3, MaxObjects: 7, Keep: time.Minute, Reidentify: 0.9, Zones: []string{"yard"},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, got)
 }

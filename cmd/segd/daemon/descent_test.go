@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -58,9 +60,7 @@ func scrapes(t *testing.T, cases map[string]tracker.Config) (texts []string) {
 	t.Helper()
 	dir := daemontest.Pictures(t, (descentTime+1)*10)
 	marks, err := annotation.Parse(strings.NewReader(strings.Replace(daemontest.Annotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, daemontest.MarkedAt), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(Version{}, &config.Config{Site: "test", Superpixels: 96}, slog.New(slog.DiscardHandler))
 		d.cores = cores.New(8)
@@ -73,9 +73,7 @@ func scrapes(t *testing.T, cases map[string]tracker.Config) (texts []string) {
 			names, build[name] = append(names, name), func() (*pipeline.Camera, error) { return pipeline.New(c) }
 		}
 		all := set.New[*pipeline.Camera]()
-		if err := all.Change(names, build); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, all.Change(names, build))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- all.Run(ctx) }()
@@ -91,9 +89,7 @@ func scrapes(t *testing.T, cases map[string]tracker.Config) (texts []string) {
 			time.Sleep(time.Minute)
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	return texts
 }
@@ -104,9 +100,7 @@ func over(t *testing.T, scrapes []string, name, camera, labels string) (values [
 	series := fmt.Sprintf("%s{camera=%q%s}", name, camera, labels)
 	for minute, text := range scrapes {
 		v, err := strconv.ParseFloat(daemontest.Value(text, series), 64)
-		if err != nil {
-			t.Fatalf("%s after %d minutes: %v", series, minute, err)
-		}
+		require.NoError(t, err, "%s after %d minutes", series, minute)
 		values = append(values, v)
 	}
 	return values
@@ -160,9 +154,7 @@ func TestDescentViolations(t *testing.T) {
 			if guaranteed[last] != ran[last] {
 				t.Errorf("yard: %g of %g iterations are guaranteed; want all", guaranteed[last], ran[last])
 			}
-			if rose[last] != 0 {
-				t.Errorf("yard: violations %v; want none", rose)
-			}
+			assert.EqualValues(t, 0, rose[last], "yard: violations %v; want none", rose)
 			if converged[last] < 0.9*(converged[last]+unconverged[last]) {
 				t.Errorf("yard: %g windows converged, %g did not; want nearly all to", converged[last], unconverged[last])
 			}
@@ -187,9 +179,7 @@ func record(t *testing.T, texts []string, file, name string, labels ...string) {
 			out += fmt.Sprintf("- series: '%s{job=\"segd\",instance=\"box:8080\",camera=%q%s}'\n  values: '%s'\n", name, camera, l, values)
 		}
 	}
-	if err := os.WriteFile(recordings+file, []byte(out), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(recordings+file, []byte(out), 0o644))
 }
 
 // Every series of the solver's tells something: over a quarter of an hour it changes, and

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/config"
 )
 
@@ -12,9 +15,7 @@ import (
 func TestDetectNeedsHeads(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse("test", []byte("cameras: [{name: a, url: 'whip:', detect: {off: true}}, {name: b, url: 'whip:'}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Model.Path = "own.onnx"
 	d := &daemon{cfg: cfg}
 	var fault *config.SettingError
@@ -31,9 +32,7 @@ func TestDetectNeedsHeads(t *testing.T) {
 func TestDemoByHand(t *testing.T) {
 	for _, byHand := range []bool{true, false} {
 		cfg, err := demoConfig(demoFlags{byHand: byHand}, "rtsp://127.0.0.1:1/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := cfg.Cameras[0].Detect; got.On() == byHand {
 			t.Errorf("by hand %t: %+v", byHand, got)
 		}
@@ -45,11 +44,7 @@ func TestDemoRecords(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		t.Setenv("SEGD_RECORDING_DIR", dir)
 		cfg, err := demoConfig(demoFlags{}, "rtsp://127.0.0.1:1/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := cfg.Cameras[0].Record; got != (dir != "") {
-			t.Errorf("recording.dir %q: record %t", dir, got)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, dir != "", cfg.Cameras[0].Record, "recording.dir %q: record", dir)
 	}
 }

@@ -3,8 +3,10 @@ package daemon
 import (
 	"errors"
 	"log/slog"
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
@@ -17,9 +19,7 @@ import (
 // The broker is told of cameras that do not run as well, but not of one that is about to come.
 func TestMQTTCameras(t *testing.T) {
 	cfg, err := config.Parse("f", []byte("cameras: [{name: gate, url: 'whip:', detect: {classes: [person]}, zones: [{name: yard, polygon: [[0, 0], [1, 0], [1, 1]]}]}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	none := set.New[*pipeline.Camera]()
 	declared := []api.Declared{
 		{Name: "gate", Source: api.SourceFile},
@@ -32,9 +32,7 @@ func TestMQTTCameras(t *testing.T) {
 			{Name: "attic", Hides: `blur [], fill ["car"], except "", margin 10%, ignore []`, Here: idle, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
 			{Name: "loft", Here: idle, Fault: "it cannot be read", Switches: true},
 		}
-		if list := mqttList(declared, cfg.Cameras, cfg.PrivacyOf, none, idle); !reflect.DeepEqual(list, want) {
-			t.Errorf("%+v; want %+v", list, want)
-		}
+		assert.Equal(t, want, mqttList(declared, cfg.Cameras, cfg.PrivacyOf, none, idle))
 	}
 }
 
@@ -50,18 +48,12 @@ func (failing) PublishStatus(*segdv1.Status) error  { return errAway }
 // What the bus does not take the broker is told all the same, if there is one.
 func TestPublisher(t *testing.T) {
 	broker, err := mqtt.New(mqtt.Config{URL: "mqtt://127.0.0.1:1", Prefix: "segd", Site: "home", Cameras: func() ([]mqtt.Camera, bool) { return nil, true }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := newDaemon(Version{}, &config.Config{}, slog.New(slog.DiscardHandler))
 	for _, to := range []publisher{{failing{}, d.webhooks, broker, nil}, {failing{}, d.webhooks, nil, nil}} {
 		for _, err := range []error{to.PublishMask(&segdv1.MaskFrame{}), to.PublishStatus(&segdv1.Status{}), to.PublishEvent(&segdv1.Event{})} {
-			if !errors.Is(err, errAway) {
-				t.Errorf("got %v, want the bus's error", err)
-			}
+			assert.ErrorIs(t, err, errAway)
 		}
 	}
-	if n := broker.Stats().Waiting; n != 1 {
-		t.Errorf("%d messages wait for the broker, want the event", n)
-	}
+	assert.Equal(t, 1, broker.Stats().Waiting, "messages wait for the broker")
 }

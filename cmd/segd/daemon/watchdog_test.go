@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/demo"
@@ -26,29 +29,19 @@ func TestLivez(t *testing.T) {
 	server := daemontest.Camera(t, demo.Config{})
 	httpAddr := freeport.Addr(t)
 	cfg, err := config.Parse("livez", []byte(daemontest.Quick(httpAddr, freeport.Addr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := openDaemon(t.Context(), Version{}, cfg, slog.New(slog.DiscardHandler), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.build(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, d.build(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := d.serve(ctx, nil); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, d.serve(ctx, nil))
 	})
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if err := d.close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, d.close())
 	})
 	livez := func() string {
 		resp, err := http.Get("http://" + httpAddr + "/livez")

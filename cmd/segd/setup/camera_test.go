@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/ingest/onvif"
@@ -22,9 +25,7 @@ func announced(t *testing.T, cam *onviftest.Camera) (address string) {
 	t.Helper()
 	address = cam.Start(t)
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	onviftest.Devices(t, func(id string) [][]byte {
 		return [][]byte{onviftest.Matches(id, onviftest.Match("urn:uuid:"+port, "dn:NetworkVideoTransmitter",
 			"onvif://www.onvif.org/name/The%20Gate%1b onvif://www.onvif.org/hardware/X-1", "http://0.0.0.0:"+port+"/onvif/device_service"))}
@@ -47,13 +48,9 @@ func runDiscover(t *testing.T, args ...string) (string, error) {
 func TestDiscover(t *testing.T) {
 	address := announced(t, &onviftest.Camera{Version: 2, User: "admin", Password: "s3cr et", Ahead: -2 * time.Hour})
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s3cr et\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, []byte("s3cr et\n"), 0o600))
 	long := filepath.Join(t.TempDir(), "long")
-	if err := os.WriteFile(long, bytes.Repeat([]byte("x"), 4097), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(long, bytes.Repeat([]byte("x"), 4097), 0o600))
 	const picked = `url: "rtsp://USER:PASSWORD@127.0.0.1:554/Streaming/Profile_2&xxxxx?transportmode=unicast&profile=x"`
 	for _, tc := range []struct {
 		name   string
@@ -84,14 +81,10 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("error %v; want %q, status %d", err, tc.fault, tc.status)
 			}
 			for _, text := range tc.has {
-				if !strings.Contains(out, text) {
-					t.Errorf("no %q in\n%s", text, out)
-				}
+				assert.Contains(t, out, text, "no %q in", text)
 			}
 			for _, text := range tc.hasNot {
-				if strings.Contains(out, text) {
-					t.Errorf("%q in\n%s", text, out)
-				}
+				assert.NotContains(t, out, text, "%q in", text)
 			}
 		})
 	}
@@ -127,9 +120,7 @@ func TestStreamURL(t *testing.T) {
 		{"rtsp://h/a?token=secret", "admin", "p@:/", true, "rtsp://admin:p%40%3A%2F@h/a?token=secret"},
 		{"", "admin", "x", true, ""},
 	} {
-		if got := streamURL(tc.url, tc.user, tc.password, tc.show); got != tc.want {
-			t.Errorf("%+v: %s", tc, got)
-		}
+		assert.Equal(t, tc.want, streamURL(tc.url, tc.user, tc.password, tc.show), "%+v", tc)
 	}
 }
 
@@ -152,9 +143,7 @@ func TestInitFinds(t *testing.T) {
 		t.Errorf("%+v, want %s\n%s", cameras, want, said.String())
 	}
 	for _, text := range []string{"  1  127.0.0.1  The Gate, X-1\n", "refuses user and password", "its stream subStream, H264, 640×480"} {
-		if !strings.Contains(said.String(), text) {
-			t.Errorf("no %q in\n%s", text, said.String())
-		}
+		assert.Contains(t, said.String(), text, "no %q in", text)
 	}
 	if strings.Contains(said.String(), "secret") || strings.Contains(said.String(), "guess1") {
 		t.Errorf("it tells a password:\n%s", said.String())

@@ -6,21 +6,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features/dnn"
 )
 
 func TestFindings(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "dev"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "dev"), 0o755))
 	if got := gpuTraces(dir); len(got) != 0 {
 		t.Errorf("traces without a card: %q", got)
 	}
 	card := filepath.Join(dir, "dev", "nvidia0")
-	if err := os.WriteFile(card, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(card, nil, 0o600))
 	traces := gpuTraces(dir)
 	if len(traces) != 1 || traces[0] != card {
 		t.Errorf("traces %q", traces)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/cmd/segd/cli"
@@ -23,16 +25,10 @@ func camera(t *testing.T, cfg demo.Config) *demo.Server {
 	clip, err := demo.Draw(codec.EncoderConfig{Width: 96, Height: 64, FPS: 10}, 10, func(int) []byte {
 		return bytes.Repeat([]byte{100}, 3*96*64)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := demo.NewServer(clip, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -58,9 +54,7 @@ func TestInitAsks(t *testing.T) {
 	if len(cameras) != 1 || cameras[0].Name != "gate" || cameras[0].URL != want {
 		t.Errorf("%+v, want %s\n%s", cameras, want, said.String())
 	}
-	if strings.Contains(said.String(), "secret") {
-		t.Errorf("it tells the password:\n%s", said.String())
-	}
+	assert.NotContains(t, said.String(), "secret", "it tells the password")
 
 	// Not there: kept all the same, since that was answered; a second one given up.
 	gone := "rtsp://" + freeport.Addr(t) + "/x"
@@ -68,7 +62,6 @@ func TestInitAsks(t *testing.T) {
 	if cameras, err = i.cameras(t.Context(), true); err != nil || len(cameras) != 1 || cameras[0].URL != gone || cameras[0].Name != "camera1" {
 		t.Errorf("%+v %v", cameras, err)
 	}
-	if _, err = typing(io.Discard, nil, "").cameras(t.Context(), true); cli.Status(err) != cli.ExitUsage {
-		t.Errorf("nothing named: %v", err)
-	}
+	_, err = typing(io.Discard, nil, "").cameras(t.Context(), true)
+	assert.Equal(t, cli.ExitUsage, cli.Status(err), "nothing named: %v", err)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/config"
 )
 
@@ -37,9 +39,7 @@ func TestTakenBySegd(t *testing.T) {
 			}))
 			defer page.Close()
 			cfg, err := config.Parse("segd.yaml", []byte(tc.cfg), []string{"SEGD_HTTP_ADDR=" + page.Listener.Addr().String()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if cfg.HTTP.Token == "" {
 				cfg.HTTP.Token = token
 			}
@@ -77,9 +77,7 @@ func TestTakenBySegdWithTLS(t *testing.T) {
 	}{{"its own", own, true}, {"another", other, false}} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "cert.pem")
-			if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tc.cert}), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tc.cert}), 0o600))
 			cfg := &config.Config{Site: "home", Cameras: []config.Camera{{Name: "gate", URL: "whip:"}}}
 			cfg.HTTP.Addr, cfg.HTTP.TLS.Cert = page.Listener.Addr().String(), file
 			asked = false
@@ -94,9 +92,7 @@ func TestTakenBySegdWithTLS(t *testing.T) {
 // Each address that segd listens on is tried.
 func TestAddresses(t *testing.T) {
 	cfg, err := config.Parse("segd.yaml", []byte("rtsp: {addr: '127.0.0.1:8554'}\ncameras: [{name: gate, url: 'whip:'}]"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, a := range addresses(cfg) {
 		got = append(got, a.setting+" "+a.network)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/demo"
@@ -15,14 +17,10 @@ func TestDraw(t *testing.T) {
 		t.Skip("takes 25 s: the whole clip through the network")
 	}
 	model, err := dnn.Embedded(dnn.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = model.Close() }()
 	c, err := New(t.Context(), demo.FindClip())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, persons := range []int{1, 8, 30} {
 		shape := Shape{Persons: persons, Width: 960, Height: 544}
 		first, half := c.Draw(0, shape), c.Draw(Frames/2, shape)
@@ -31,9 +29,7 @@ func TestDraw(t *testing.T) {
 		}
 		count := func(p *Picture) (n int) {
 			sight, err := model.Features(features.Sight{}, p.BGR, p.Width, p.Height, features.View{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, f := range sight.Found {
 				if f.Class == "person" && f.Score >= 0.4 {
 					n++
@@ -53,9 +49,7 @@ func TestDraw(t *testing.T) {
 // A person is where Box says, and as large as is asked for.
 func TestShare(t *testing.T) {
 	c, err := New(t.Context(), demo.FindClip())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shape := Shape{Persons: 2, Width: 854, Height: 480, Share: 0.1}
 	empty := c.Draw(0, Shape{Width: 854, Height: 480})
 	for _, n := range []int{0, Cut} {
