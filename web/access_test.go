@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/docs"
 )
@@ -25,14 +27,10 @@ func TestRoutesAreDocumented(t *testing.T) {
 		Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return nil }, Reload: reloads,
 		Metrics: http.NotFoundHandler(), WHIP: http.NotFoundHandler(), WHEP: http.NotFoundHandler(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	rows, err := docs.Table("../docs/security.md", "Over HTTP")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want []string
 	for _, row := range rows {
 		for _, route := range row.Names {
@@ -58,9 +56,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("what is served (-docs/security.md +code):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(slices.Compact(want), got), "what is served (-docs/security.md +code)")
 }
 
 // Who may do what, over all that is served.
@@ -72,17 +68,13 @@ func TestAccess(t *testing.T) {
 		WHEP:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
 		Alive: func() error { return fmt.Errorf("camera gate stands still") },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	s.Cameras([]string{"gate"})
 
 	// What docs/security.md says, and two of the API's own answers to what it does not have.
 	rows, err := docs.Table("../docs/security.md", "Over HTTP")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows = append(rows, docs.Row{Names: []string{"GET /api/v1/nothing", "PUT /api/v1/cameras"}, Cells: map[string]string{"nobody": "no", "publisher": "no", "viewer": "yes", "operator": "yes"}})
 	fill := strings.NewReplacer("{camera}", "gate", "{id}", "1", "{sequence}", "41", "{holder}", "me", "{name}", "main.js", "{box}", "a")
 	ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
@@ -158,14 +150,10 @@ func TestAccess(t *testing.T) {
 	defer h.Close()
 	_ = dial(t, h.URL, "/api/v1/cameras/gate/live", bearer(viewerToken)).CloseNow()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header = bearer(viewerToken)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("events for a viewer: %s", resp.Status)
@@ -182,9 +170,7 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 				security = d.doc["security"]
 			}
 			viewer := slices.ContainsFunc(security.([]any), func(s any) bool { _, ok := s.(map[string]any)["viewer"]; return ok })
-			if viewer != (method == "get") {
-				t.Errorf("%s %s takes a viewer: %v", method, path, viewer)
-			}
+			assert.Equal(t, method == "get", viewer, "%s %s takes a viewer", method, path)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/api"
@@ -195,9 +197,7 @@ type answer struct {
 func ask(t *testing.T, method, url, contentType, body string, header ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -205,19 +205,13 @@ func ask(t *testing.T, method, url, contentType, body string, header ...string) 
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := answer{resp.StatusCode, resp.Header, string(text)}
 	if path, ok := strings.CutPrefix(req.URL.Path, apiRoot); ok {
-		if err := describedAPI(t).check(method, path, a); err != nil {
-			t.Errorf("%s %s: %v", method, url, err)
-		}
+		assert.NoError(t, describedAPI(t).check(method, path, a), "%s %s", method, url)
 	}
 	if a.status >= 400 {
 		var d api.Problem
@@ -280,9 +274,7 @@ func TestCommands(t *testing.T) {
 			if tt.call == "" {
 				want = nil
 			}
-			if !slices.Equal(c.calls, want) {
-				t.Errorf("the camera was asked %q; want %q", c.calls, want)
-			}
+			assert.Equal(t, want, c.calls, "the camera was asked")
 			if tt.status == 405 && a.header.Get("Allow") != "DELETE, GET, HEAD" {
 				t.Errorf("Allow: %q", a.header.Get("Allow"))
 			}
@@ -371,16 +363,12 @@ func TestAPIWantsTheToken(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // no allowance comes meanwhile
 		s, err := New(Config{Commands: newCameras()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer s.Close()
 		s.Cameras([]string{"gate"})
 		from := func(addr, method, path string) int {
 			req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			req.RemoteAddr = addr
 			req.Header.Set("Content-Type", typeJSON)
 			w := &recordedAnswer{header: http.Header{}}
@@ -397,15 +385,9 @@ func TestRateLimit(t *testing.T) {
 				granted++
 			}
 		}
-		if granted != limit.Burst/limit.CostLarge {
-			t.Errorf("%d annotations granted at once", granted)
-		}
-		if got := from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"); got != 429 {
-			t.Errorf("from another port: %d", got)
-		}
-		if got := from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"); got != 200 {
-			t.Errorf("from another address: %d", got)
-		}
+		assert.Equal(t, limit.Burst/limit.CostLarge, granted, "annotations granted at once")
+		assert.Equal(t, 429, from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"), "from another port")
+		assert.Equal(t, 200, from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"), "from another address")
 		for i := range 3 * limit.MaxKeys {
 			from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
 		}

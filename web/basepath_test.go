@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const testBase = "/yard/segd"
@@ -21,9 +24,7 @@ func TestBasePath(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	})
 	s, err := New(Config{Token: testToken, BasePath: testBase, WHIP: publisher, Cameras: &managed{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	s.Cameras([]string{"gate"})
 	if got, want := s.URL(), "http://"+DefaultAddr+testBase+"/"; got != want {
@@ -68,9 +69,7 @@ func TestBasePath(t *testing.T) {
 			t.Errorf("%s: %d to %q, want %d to %q: %s", tt.name, w.Code, got, tt.status, tt.location, w.Body)
 		}
 		for _, c := range w.Result().Cookies() {
-			if c.Path != testBase {
-				t.Errorf("%s: the cookie is for %s, want %s", tt.name, c.Path, testBase)
-			}
+			assert.Equal(t, testBase, c.Path, "%s: the cookie is for", tt.name)
 		}
 	}
 }
@@ -87,23 +86,17 @@ func TestBasePathLive(t *testing.T) {
 func TestSessionOfBasePath(t *testing.T) {
 	_, h := serve(t, Config{Token: testToken, BasePath: testBase}, "gate")
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := &http.Client{Jar: jar}
 	resp, err := client.Get(h.URL + testBase + "/?token=" + testToken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if got, want := resp.Request.URL.Path, testBase+"/"; resp.StatusCode != http.StatusOK || got != want {
 		t.Errorf("the link ends at %s with %d, want the page at %s", got, resp.StatusCode, want)
 	}
 	for path, want := range map[string]int{testBase: 1, testBase + "/api/v1/cameras": 1, "/yard/other/": 0, "/": 0} {
 		at, err := url.Parse(h.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := len(jar.Cookies(at)); got != want {
 			t.Errorf("a browser sends %d cookies to %s, want %d", got, path, want)
 		}
@@ -115,9 +108,7 @@ var absolute = regexp.MustCompile("(?:href|src|action)=\"/|[\"'`(]/(?:api|assets
 
 func TestPageIsRelative(t *testing.T) {
 	assets, err := loadAssets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range slices.Sorted(maps.Keys(assets)) {
 		for _, found := range absolute.FindAll(assets[name].body, -1) {
 			t.Errorf("%s refers to %s, which is not below http.base_path; use root.js in scripts, and relative paths elsewhere", name, found)
@@ -128,9 +119,7 @@ func TestPageIsRelative(t *testing.T) {
 // A base path that begins like a path of segd's own would hide it: config refuses these (served, in its validate.go).
 func TestServedNames(t *testing.T) {
 	s, err := New(Config{WHIP: http.NotFoundHandler(), WHEP: http.NotFoundHandler(), Metrics: http.NotFoundHandler()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var names []string
 	for _, pattern := range s.served {

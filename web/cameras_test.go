@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"image/jpeg"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/api"
 )
@@ -99,9 +101,7 @@ func TestManagedCameras(t *testing.T) {
 			t.Errorf("%s %s: %d %.300s; want %d with %s", tt.method, tt.path, a.status, a.body, tt.status, tt.want)
 		}
 	}
-	if want := []string{"add {}", `add {"url": 1}`, `set attic {"fps": 3}`, "remove attic"}; !slices.Equal(m.calls, want) {
-		t.Errorf("%q; want %q", m.calls, want)
-	}
+	assert.Equal(t, []string{"add {}", `add {"url": 1}`, `set attic {"fps": 3}`, "remove attic"}, m.calls)
 	if a := ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", typePatch, "{}"); a.status != 200 {
 		t.Errorf("a merge patch: %d %s", a.status, a.body)
 	}
@@ -110,28 +110,20 @@ func TestManagedCameras(t *testing.T) {
 	}
 	var picture struct{ Picture string }
 	a := ask(t, "POST", h.URL+apiRoot+"/cameras/test", typeJSON, "{}")
-	if err := json.Unmarshal([]byte(a.body), &picture); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(a.body), &picture))
 	text, err := base64.StdEncoding.DecodeString(picture.Picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// As it is meant to be seen, and smaller.
 	if size, err := jpeg.DecodeConfig(bytes.NewReader(text)); err != nil || size.Width != testWidth || size.Height != testWidth {
 		t.Errorf("a picture of %d×%d, %v", size.Width, size.Height, err)
 	}
 	var list struct{ Cameras []struct{ Name string } }
-	if err := json.Unmarshal([]byte(ask(t, "GET", h.URL+apiRoot+"/cameras", "", "").body), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(ask(t, "GET", h.URL+apiRoot+"/cameras", "", "").body), &list))
 	names := []string{}
 	for _, c := range list.Cameras {
 		names = append(names, c.Name)
 	}
-	if want := []string{"gate", "attic", "cellar", "new"}; !slices.Equal(names, want) {
-		t.Errorf("%v; want %v", names, want)
-	}
+	assert.Equal(t, []string{"gate", "attic", "cellar", "new"}, names)
 }
 
 // A path such as /cameras/test has one method, and those of a camera while there is one of that name.
@@ -182,9 +174,8 @@ func TestTryingIsBounded(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _ = resp.Body.Close(); resp.StatusCode != 200 {
-				t.Errorf("%d", resp.StatusCode)
-			}
+			_ = resp.Body.Close()
+			assert.Equal(t, 200, resp.StatusCode)
 		})
 		<-m.begun
 	}

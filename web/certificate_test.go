@@ -10,31 +10,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/keypair/keypairtest"
 )
 
 func TestTLS(t *testing.T) {
 	certFile, keyFile := keypairtest.Write(t, t.TempDir(), 1)
 	s, err := New(Config{Addr: "127.0.0.1:0", TLSCert: certFile, TLSKey: keyFile})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Listen())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	defer func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	}()
 	text, err := os.ReadFile(certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
@@ -42,13 +37,9 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("URL %s", s.URL())
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"livez", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != 200 || resp.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%s, %v", resp.Status, resp.Header)

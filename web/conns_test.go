@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -18,20 +21,14 @@ func listening(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Listen())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := waitfor.Next(t, "Run to end", done); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, waitfor.Next(t, "Run to end", done))
 	})
 	return s
 }
@@ -47,9 +44,7 @@ func comeFrom(t *testing.T, s *Server, from string) *peer {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &peer{t, conn, bufio.NewReader(conn)}
 }
@@ -92,12 +87,8 @@ func TestConnectionsOfAClient(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != want {
-		t.Errorf("%d connections of an operator are kept, want %d", kept, want)
-	}
-	if n := s.Stats().ConnsRefused; n != 0 {
-		t.Errorf("%d are refused before", n)
-	}
+	assert.Equal(t, want, kept, "connections of an operator are kept")
+	assert.EqualValues(t, 0, s.Stats().ConnsRefused, "are refused before")
 	for range strangers + 1 {
 		comeFrom(t, s, "127.0.0.4") // and says nothing
 	}
@@ -113,9 +104,8 @@ func TestConnectionsByAProxy(t *testing.T) {
 	const first, second = "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2"
 	const slow = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n" + first + "\r\n\r\n"
 	for range strangers {
-		if _, err := io.WriteString(comeFrom(t, s, "127.0.0.2"), slow); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(comeFrom(t, s, "127.0.0.2"), slow)
+		require.NoError(t, err)
 	}
 	waitFor(t, "one more of the same client to be refused", func() bool {
 		status, _ := comeFrom(t, s, "127.0.0.2").ask("/livez", first)

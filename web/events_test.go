@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -25,16 +27,12 @@ func follow(t *testing.T, url string, header ...string) *sse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		cancel()
 		_ = resp.Body.Close()
@@ -135,21 +133,13 @@ func TestEventsOfASlowClient(t *testing.T) {
 		f.tell(noticeEvent, "gate", []byte(fmt.Sprint(i)))
 		<-quick.waiting
 	}
-	if n := len(slow.waiting); n != eventsWaiting {
-		t.Errorf("%d wait, want %d", n, eventsWaiting)
-	}
-	if n := slow.takeDropped(); n != 2*eventsWaiting {
-		t.Errorf("%d dropped, want %d", n, 2*eventsWaiting)
-	}
+	assert.Equal(t, eventsWaiting, len(slow.waiting), "wait")
+	assert.EqualValues(t, 2*eventsWaiting, slow.takeDropped(), "dropped")
 	if n := quick.takeDropped(); n != 0 || slow.takeDropped() != 0 {
 		t.Errorf("%d dropped for one that reads", n)
 	}
-	if n := f.dropped.Load(); n != 2*eventsWaiting {
-		t.Errorf("%d dropped in all, want %d", n, 2*eventsWaiting)
-	}
-	if f.kept.Len() != eventsKept {
-		t.Errorf("%d kept, want %d", f.kept.Len(), eventsKept)
-	}
+	assert.EqualValues(t, 2*eventsWaiting, f.dropped.Load(), "dropped in all")
+	assert.Equal(t, eventsKept, f.kept.Len(), "kept")
 }
 
 func TestEventsTellWhatWasDropped(t *testing.T) {

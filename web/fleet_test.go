@@ -9,12 +9,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/api"
 )
@@ -76,9 +77,7 @@ func TestFleet(t *testing.T) {
 	for _, bad := range []string{"", "{}", `{"box": 1}`, `{"box": "b", "why": "x"}`} {
 		do(http.MethodPost, "/fleet/cameras/gate/move", bad, operator, http.StatusBadRequest)
 	}
-	if want := []string{"cordon a", "drain a", "uncordon a", "move gate b"}; !slices.Equal(f.asked, want) {
-		t.Errorf("asked %q, want %q", f.asked, want)
-	}
+	assert.Equal(t, []string{"cordon a", "drain a", "uncordon a", "move gate b"}, f.asked, "asked")
 	f.fail = &api.Refusal{Status: http.StatusNotFound, Detail: `there is "a" "b"`}
 	do(http.MethodPost, "/fleet/boxes/x/cordon", "", operator, http.StatusNotFound)
 	f.fail = &api.Refusal{Status: http.StatusConflict, Detail: "it is full"}
@@ -121,9 +120,7 @@ func (f *twoBoxes) Elsewhere(string) (string, http.Handler) {
 func TestLiveEndsWhenTheCameraMoves(t *testing.T) {
 	_, other := serve(t, Config{}, "gate")
 	at, err := url.Parse(other.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := &twoBoxes{there: httputil.NewSingleHostReverseProxy(at)}
 	f.at.Store("here")
 	_, h := serve(t, Config{Fleet: f}, "gate")
@@ -152,9 +149,7 @@ func TestWhatIsAskedElsewhere(t *testing.T) {
 	})}
 	f.at.Store("there")
 	s, err := New(Config{Fleet: f, Commands: newCameras(), Cameras: &managed{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	s.Cameras([]string{"gate"})
 	for _, tt := range []struct {

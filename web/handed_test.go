@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A box that hands a request on has seen to who asks: the roles are held to, and credentials are not looked at.
@@ -20,9 +22,7 @@ func TestHandedOn(t *testing.T) {
 		Token: testToken, ViewerToken: viewerToken, PublishToken: publish, Commands: newCameras(),
 		WHIP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	s.Cameras([]string{"gate"})
 	request := func(method, path string, headers ...string) *http.Request {
@@ -66,9 +66,7 @@ func TestHandedOn(t *testing.T) {
 	for _, tt := range []struct{ token, path, want string }{
 		{testToken, path, "operator"}, {viewerToken, path, "viewer"}, {publish, "/whip/gate", "publisher"}, {"wrong-wrong-wrong-wrong", path, "nobody"},
 	} {
-		if got := s.As(request("GET", tt.path, "Authorization", "Bearer "+tt.token)); got != tt.want {
-			t.Errorf("with %s: %s, want %s", tt.token, got, tt.want)
-		}
+		assert.Equal(t, tt.want, s.As(request("GET", tt.path, "Authorization", "Bearer "+tt.token)), "with %s", tt.token)
 	}
 }
 
@@ -78,9 +76,7 @@ func TestViewersLeaveRoomForOperators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, other := serve(t, Config{MaxViewers: 100, Token: testToken, ViewerToken: viewerToken}, "gate")
 			at, err := url.Parse(other.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			f := &twoBoxes{there: httputil.NewSingleHostReverseProxy(at)}
 			f.at.Store(box)
 			s, h := serve(t, Config{MaxViewers: 2, Fleet: f, Token: testToken, ViewerToken: viewerToken, Commands: newCameras()}, "gate")
@@ -113,9 +109,7 @@ func TestViewersLeaveRoomForOperators(t *testing.T) {
 func TestCloseEndsWhatIsHandedOn(t *testing.T) {
 	_, other := serve(t, Config{}, "gate")
 	at, err := url.Parse(other.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := &twoBoxes{there: httputil.NewSingleHostReverseProxy(at)}
 	f.at.Store("there")
 	s, h := serve(t, Config{Fleet: f}, "gate")

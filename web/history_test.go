@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/api"
@@ -97,9 +99,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s: %d %.300s; asked for %+v, want %+v", tt.query, a.status, a.body, history.asked, tt.asked)
 		}
 		for _, want := range tt.want {
-			if !strings.Contains(a.body, want) {
-				t.Errorf("%s: %s; want %s", tt.query, a.body, want)
-			}
+			assert.Contains(t, a.body, want, "%s", tt.query)
 		}
 	}
 	history.fail = &api.Refusal{Status: http.StatusServiceUnavailable, Detail: "not connected"}
@@ -130,9 +130,7 @@ func TestHistoryExport(t *testing.T) {
 			t.Fatalf("%d %v", a.status, a.header)
 		}
 		file, err := zip.NewReader(strings.NewReader(a.body), int64(len(a.body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := map[string]string{}
 		for _, ev := range history.events[:n] {
 			if name := ev.Thumbnail[strings.LastIndexByte(ev.Thumbnail, '/')+1:]; strings.HasPrefix(name, "0-") {
@@ -141,13 +139,9 @@ func TestHistoryExport(t *testing.T) {
 		}
 		for _, f := range file.File {
 			r, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			data, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if f.Name == "events.jsonl" {
 				if lines := bytes.Split(bytes.TrimSpace(data), []byte("\n")); len(lines) != n || !bytes.Contains(lines[n-1], fmt.Appendf(nil, `"sequence":"%d"`, 451-n)) {
 					t.Errorf("%d events, the last is %s; want %d", len(lines), lines[len(lines)-1], n)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"image"
 	"image/jpeg"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Pictures are made at the widths that are asked for, of whatever size the camera has at the
@@ -17,26 +19,18 @@ func TestEncoders(t *testing.T) {
 		{320, 200, 16, 16, 10}, {17, 9, 17, 17, 9}, {640, 4, 16, 16, 1},
 	} {
 		out, err := e.encode(bytes.Repeat([]byte{200, 60, 20}, tt.width*tt.height), tt.width, tt.height, tt.to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		config, err := jpeg.DecodeConfig(bytes.NewReader(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, want := image.Pt(config.Width, config.Height), image.Pt(tt.wantWidth, tt.wantHeight); got != want {
 			t.Errorf("%+v: %v, want %v", tt, got, want)
 		}
 	}
-	if len(e.byWidth) != 1 {
-		t.Errorf("%d encoders are kept of other sizes", len(e.byWidth)-1)
-	}
-	if _, err := e.encode(make([]byte, 10), 2, 2, 2); err == nil || !strings.Contains(err.Error(), "10 bytes for 2×2") {
-		t.Errorf("error %v, want the sizes named", err)
-	}
+	assert.Len(t, e.byWidth, 1, "%d encoders are kept of other sizes", len(e.byWidth)-1)
+	_, err := e.encode(make([]byte, 10), 2, 2, 2)
+	assert.ErrorContains(t, err, "10 bytes for 2×2")
 	e.close()
 	e.close()
-	if _, err := e.encode(make([]byte, 12), 2, 2, 2); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("gone: %v", err)
-	}
+	_, err = e.encode(make([]byte, 12), 2, 2, 2)
+	assert.ErrorContains(t, err, "gone", "gone")
 }

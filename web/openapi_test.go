@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -39,9 +41,7 @@ var described = sync.OnceValues(func() (*description, error) {
 func describedAPI(t *testing.T) *description {
 	t.Helper()
 	d, err := described()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -130,9 +130,7 @@ func (d *description) check(method, path string, a answer) error {
 // Every route is described, and everything described is a route.
 func TestOpenAPIHasTheRoutes(t *testing.T) {
 	s, err := New(Config{Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return json.RawMessage("{}") }, Reload: reloads, Fleet: &testFleet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var served, inFile []string
 	for _, r := range s.api() {
@@ -170,9 +168,8 @@ func TestOpenAPIIsSound(t *testing.T) {
 			for name, member := range v {
 				if name == "schema" || at == "/components/schemas" {
 					pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-					if _, err := d.compile.Compile("openapi.json#" + pointer); err != nil {
-						t.Errorf("%s: %v", pointer, err)
-					}
+					_, err := d.compile.Compile("openapi.json#" + pointer)
+					assert.NoError(t, err, "%s", pointer)
 				}
 				walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), member)
 			}
@@ -189,9 +186,7 @@ func TestOpenAPIIsSound(t *testing.T) {
 	for n := int32(1); n < int32(len(segdv1.State_name)); n++ {
 		want = append(want, segdv1.State_name[n])
 	}
-	if fmt.Sprint(states) != fmt.Sprint(want) {
-		t.Errorf("states %v, want %v", states, want)
-	}
+	assert.Equal(t, fmt.Sprint(want), fmt.Sprint(states), "states %v, want %v", states, want)
 	for _, path := range []string{"/history", "/history/export"} {
 		_, found := d.at("paths", path, "get", "parameters")
 		for _, p := range found.([]any) {
@@ -207,9 +202,7 @@ func TestOpenAPIIsSound(t *testing.T) {
 	}
 	_, text := d.at("info", "description")
 	for _, n := range []int{limit.PerSecond, limit.Burst, limit.CostWork, limit.CostLarge} {
-		if !strings.Contains(text.(string), fmt.Sprint(n)) {
-			t.Errorf("the description does not name %d", n)
-		}
+		assert.Contains(t, text.(string), fmt.Sprint(n), "the description does not name %d", n)
 	}
 }
 
@@ -240,9 +233,7 @@ func TestOpenAPICheckFinds(t *testing.T) {
 // Events, which come by SSE, are as described, with an extent and without.
 func TestOpenAPIDescribesEvents(t *testing.T) {
 	schema, err := describedAPI(t).compile.Compile("openapi.json#/components/schemas/Event")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		extent, box *segdv1.Box
 		ok          bool
@@ -254,13 +245,9 @@ func TestOpenAPIDescribesEvents(t *testing.T) {
 			Camera: "gate", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1, ObjectClass: "person", Extent: tt.extent,
 			Box: tt.box, Score: .8, CaptureTime: timestamppb.Now(), Width: 640, Height: 480,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := schema.Validate(value); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", text, err)
 		}

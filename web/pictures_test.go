@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -30,9 +32,7 @@ func TestSnapshot(t *testing.T) {
 			t.Fatalf("%s: %d, %v", query, a.status, a.header)
 		}
 		img, err := jpeg.Decode(strings.NewReader(a.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if img.Bounds() != image.Rect(0, 0, 64, 48) {
 			t.Fatalf("%s: %v", query, img.Bounds())
 		}
@@ -76,18 +76,14 @@ func TestMask(t *testing.T) {
 		box := image.Rect(1, 2, 4, 6)
 		if tt.want == typeJSON {
 			var f frameInfo
-			if err := json.Unmarshal([]byte(a.body), &f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(a.body), &f))
 			if f.Sequence != 7 || len(f.Objects) != 2 || f.Objects[0].Size != [2]int32{8, 6} || f.Objects[0].Counts != counts(box) {
 				t.Errorf("got %+v", f)
 			}
 			continue
 		}
 		img, err := png.Decode(strings.NewReader(a.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		grey, ok := img.(*image.Gray)
 		if !ok || grey.Rect != image.Rect(0, 0, 6, 8) {
 			t.Fatalf("a %T of %v", img, img.Bounds())

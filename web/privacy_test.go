@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/objects/privacy"
 )
 
@@ -21,9 +24,7 @@ func TestWhoSeesWhatIsHidden(t *testing.T) {
 		plain := func(what string, picture []byte) bool {
 			t.Helper()
 			img, err := jpeg.Decode(bytes.NewReader(picture))
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
+			require.NoError(t, err, "%s", what)
 			r, _, _, _ := img.At(width/4, height/4).RGBA()
 			return r>>8 < 110
 		}
@@ -33,17 +34,13 @@ func TestWhoSeesWhatIsHidden(t *testing.T) {
 		}{{testToken, operators}, {viewerToken, false}} {
 			header := http.Header{"Authorization": {"Bearer " + who.token}}
 			a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot", "", "", "Authorization", "Bearer "+who.token)
-			if got := plain("snapshot", []byte(a.body)); got != who.sees {
-				t.Errorf("operators %v, %s: the snapshot shows all: %v", operators, who.token, got)
-			}
+			assert.Equal(t, who.sees, plain("snapshot", []byte(a.body)), "operators %v, %s: the snapshot shows all", operators, who.token)
 			for _, query := range []string{"", "?width=160"} {
 				conn := dial(t, h.URL, "/api/v1/cameras/gate/live"+query, header)
 				waitFor(t, "the viewer", func() bool { return s.Watched("gate") })
 				mf, _ := testFrame("gate", 1, width, height)
 				s.Publish(mf, privacy.NewPicture(bytes.Repeat([]byte{90}, 3*width*height), cover, nil))
-				if got := plain("live", readFrame(t, conn).jpeg); got != who.sees {
-					t.Errorf("operators %v, %s, live%s shows all: %v", operators, who.token, query, got)
-				}
+				assert.Equal(t, who.sees, plain("live", readFrame(t, conn).jpeg), "operators %v, %s, live%s shows all", operators, who.token, query)
 				_ = conn.CloseNow()
 				waitFor(t, "it to leave", func() bool { return !s.Watched("gate") })
 			}

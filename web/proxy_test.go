@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/limit"
 )
 
@@ -53,9 +56,7 @@ func TestClientBehindProxies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // no allowance comes meanwhile
 				s, err := New(Config{Token: testToken, TrustedProxies: testProxies, Commands: newCameras()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer s.Close()
 				s.Cameras([]string{"gate"})
 				from := func(who string) int {
@@ -70,9 +71,7 @@ func TestClientBehindProxies(t *testing.T) {
 				if !spent {
 					t.Fatal("the first one's allowance has no end")
 				}
-				if got := from(tt.b) == http.StatusTooManyRequests; got != tt.same {
-					t.Errorf("%q spends the allowance of %q: %v; want %v", tt.b, tt.a, got, tt.same)
-				}
+				assert.Equal(t, tt.same, from(tt.b) == http.StatusTooManyRequests, "%q spends the allowance of %q", tt.b, tt.a)
 			})
 		})
 	}
@@ -99,9 +98,7 @@ func TestSecureCookies(t *testing.T) {
 		{"a stranger claims", "192.0.2.9:1", "https", false},
 	} {
 		s, err := New(Config{Token: testToken, TrustedProxies: testProxies})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer s.Close()
 		w := through(t, s, tt.peer, "GET", "/?token="+testToken, "X-Forwarded-Proto", tt.proto)
 		cookies := w.Result().Cookies()
@@ -137,9 +134,7 @@ func TestFailedAuthentication(t *testing.T) {
 					Token: testToken, Commands: newCameras(), Metrics: http.NotFoundHandler(),
 					WHIP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer s.Close()
 				s.Cameras([]string{"gate"})
 				limited := 0

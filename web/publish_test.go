@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/limit"
 )
 
@@ -75,9 +78,7 @@ func TestPublishing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.base+"/whip/north", strings.NewReader("v=0"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tc.header != nil {
 				req.Header = tc.header
 			}
@@ -85,9 +86,7 @@ func TestPublishing(t *testing.T) {
 				req.Host = host
 			}
 			resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_ = resp.Body.Close()
 			h := resp.Header
 			if resp.StatusCode != tc.status || (h.Get("Access-Control-Allow-Origin") == "*") != tc.anyOrigin {
@@ -99,9 +98,7 @@ func TestPublishing(t *testing.T) {
 			if tc.status == 401 && h.Get("WWW-Authenticate") == "" {
 				t.Error("401 without WWW-Authenticate")
 			}
-			if h.Get("Access-Control-Allow-Credentials") != "" {
-				t.Error("other sites may use the cookie")
-			}
+			assert.Equal(t, "", h.Get("Access-Control-Allow-Credentials"), "other sites may use the cookie")
 			if tc.status == 204 && (h.Get("Access-Control-Allow-Headers") != rtcHeaders || h.Get("Accept-Post") == "") {
 				t.Errorf("OPTIONS: %v", h)
 			}
@@ -134,16 +131,12 @@ func TestWatcher(t *testing.T) {
 	ask := func(base, method string, header ...string) *http.Response {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, base+"/whep/north/overlay", strings.NewReader("v=0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := 0; i < len(header); i += 2 {
 			req.Header.Set(header[i], header[i+1])
 		}
 		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		return resp
 	}
@@ -172,15 +165,11 @@ func TestWatcher(t *testing.T) {
 	for as, want := range map[string]int{"nobody": 403, "publisher": 403, "viewer": 418, "operator": 418} {
 		w := httptest.NewRecorder()
 		s.ServeHandedOn(w, httptest.NewRequestWithContext(t.Context(), "POST", "/whep/north", nil), as)
-		if w.Code != want {
-			t.Errorf("handed on as %s: %d, want %d", as, w.Code, want)
-		}
+		assert.Equal(t, want, w.Code, "handed on as %s", as)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Config{WHEP: whep, Token: testToken, ViewerToken: viewerToken})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer s.Close()
 		for i := range limit.Burst/limit.CostWork + 1 {
 			r, w := httptest.NewRequestWithContext(t.Context(), "POST", "/whep/north", nil), httptest.NewRecorder()

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects/privacy"
 )
@@ -71,9 +73,7 @@ func TestPanics(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, "index out of range") || !strings.Contains(text, "recover_test.go") || !strings.Contains(text, "/api/v1/cameras/gate/objects/7") {
 		t.Errorf("the log is %q; want the panic, its stack and the path", text)
 	}
-	if n := panics.Load(); n != 1 {
-		t.Errorf("%d panics counted, want 1", n)
-	}
+	assert.EqualValues(t, 1, panics.Load(), "panics counted")
 
 	// What was begun cannot be taken back: the connection is cut.
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // else it asks again
@@ -82,9 +82,7 @@ func TestPanics(t *testing.T) {
 		_, err = io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 	}
-	if err == nil {
-		t.Error("half an answer looks whole")
-	}
+	assert.Error(t, err, "half an answer looks whole")
 	if n := panics.Load(); n != 2 || !strings.Contains(log.String(), "in the middle") {
 		t.Errorf("%d panics counted, want 2, and the log %q", n, log.String())
 	}
@@ -94,14 +92,10 @@ func TestPanics(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Errorf("an aborted request is answered %s", resp.Status)
 	}
-	if n := panics.Load(); n != 2 {
-		t.Errorf("%d panics counted, want 2", n)
-	}
+	assert.EqualValues(t, 2, panics.Load(), "panics counted")
 
 	if got := ask(t, http.MethodGet, h.URL+"/api/v1/cameras/gate/objects", "", ""); got.status != http.StatusOK {
 		t.Errorf("after the panics: %d %s", got.status, got.body)
 	}
-	if err := watching.Ping(watching.CloseRead(t.Context())); err != nil {
-		t.Errorf("who watched: %v", err)
-	}
+	assert.NoError(t, watching.Ping(watching.CloseRead(t.Context())), "who watched")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/objects/privacy"
 )
@@ -81,9 +82,7 @@ func TestRefusedViewers(t *testing.T) {
 			t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
 		}
 	}
-	if got := fmt.Sprintf("%+v", s.Stats()); got != "{Viewers:1 Refused:3 ConnsRefused:0 FramesDropped:0 NoticesDropped:0}" {
-		t.Errorf("stats %s", got)
-	}
+	assert.Equal(t, "{Viewers:1 Refused:3 ConnsRefused:0 FramesDropped:0 NoticesDropped:0}", fmt.Sprintf("%+v", s.Stats()), "stats")
 	_ = first.Close(websocket.StatusNormalClosure, "")
 	waitFor(t, "room", func() bool { return s.Stats().Viewers == 0 })
 	dial(t, h.URL, "/api/v1/cameras/north/live", nil)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -43,9 +45,7 @@ const (
 func serve(t *testing.T, cfg Config, cameras ...string) (*Server, *httptest.Server) {
 	t.Helper()
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Cameras(cameras)
 	h := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
@@ -60,9 +60,7 @@ func dial(t *testing.T, base, path string, header http.Header) *websocket.Conn {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, base+path, &websocket.DialOptions{HTTPHeader: header})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn.SetReadLimit(2 * bigMessage)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	return conn
@@ -122,34 +120,24 @@ func readFrame(t *testing.T, conn *websocket.Conn) *liveFrame {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	kind, data, err := conn.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kind != websocket.MessageBinary {
-		t.Fatalf("message %q, want a binary one", data)
-	}
+	require.NoError(t, err)
+	require.Equal(t, websocket.MessageBinary, kind, "message %q, want a binary one", data)
 	n := binary.BigEndian.Uint32(data)
 	var header struct {
 		Dropped uint64
 		Sent    float64
 		Frame   json.RawMessage
 	}
-	if err := json.Unmarshal(data[4:4+n], &header); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data[4:4+n], &header))
 	f := &liveFrame{dropped: header.Dropped, sent: header.Sent, jpeg: data[4+n:]}
-	if err := protojson.Unmarshal(header.Frame, &f.mask); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, protojson.Unmarshal(header.Frame, &f.mask))
 	return f
 }
 
 func get(t *testing.T, rawURL string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, rawURL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header = header.Clone()
 	if host := header.Get("Host"); host != "" {
 		req.Host = host
@@ -159,14 +147,10 @@ func get(t *testing.T, rawURL string, header http.Header) (*http.Response, strin
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp, string(body)
 }
 
@@ -279,9 +263,7 @@ func TestHandlers(t *testing.T) {
 				if name == "Cache-Control" && strings.HasPrefix(tc.path, "/assets/") || tc.path == "/" || tc.path == "/login" {
 					continue // those are cached and asked for again
 				}
-				if got != want {
-					t.Errorf("header %s is %q, want %q", name, got, want)
-				}
+				assert.Equal(t, want, got, "header %s is", name)
 			}
 			if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 				t.Errorf("content security policy %q", csp)
@@ -308,15 +290,11 @@ func TestSignIn(t *testing.T) {
 	post := func(token, origin string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/login",
 			strings.NewReader(url.Values{"token": {token}}.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Origin", origin)
 		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		return resp
 	}
@@ -336,9 +314,7 @@ func TestSignIn(t *testing.T) {
 func TestAssets(t *testing.T) {
 	_, h := serve(t, Config{})
 	assets, err := loadAssets()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, a := range assets {
 		resp, body := get(t, h.URL+"/assets/"+name, nil)
 		if resp.StatusCode != 200 || body != string(a.body) {
@@ -348,9 +324,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s has type %q", name, resp.Header.Get("Content-Type"))
 		}
 		again, _ := get(t, h.URL+"/assets/"+name, http.Header{"If-None-Match": {resp.Header.Get("ETag")}})
-		if again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s asked for again: %d, want 304", name, again.StatusCode)
-		}
+		assert.Equal(t, http.StatusNotModified, again.StatusCode, "%s asked for again", name)
 		for _, inline := range []string{"<style", " style=", " onclick=", "http://", "https://"} {
 			if strings.HasSuffix(name, ".html") && strings.Contains(body, inline) {
 				t.Errorf("%s holds %q, which the content security policy refuses", name, inline)
@@ -380,9 +354,7 @@ func TestLiveRoundTrip(t *testing.T) {
 			Up            *bool
 		}
 	}
-	if err := json.Unmarshal(data, &text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &text))
 	if text.Status.Error != "connection refused" || text.Status.Up == nil || *text.Status.Up {
 		t.Errorf("status %s, want up false and its reason", data)
 	}
@@ -400,17 +372,13 @@ func TestLiveRoundTrip(t *testing.T) {
 		t.Errorf("sent %v ago", age)
 	}
 	img, err := jpeg.Decode(bytes.NewReader(f.jpeg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if size := img.Bounds().Size(); size.X != 161 || size.Y != 91 {
 		t.Errorf("picture of %v, want 161×91", size)
 	}
 
 	_, body := get(t, h.URL+"/api/v1/cameras", nil)
-	if !strings.Contains(body, `{"name":"north","width":161,"height":91,"viewers":1,"status":{`) {
-		t.Errorf("cameras: %s", body)
-	}
+	assert.Contains(t, body, `{"name":"north","width":161,"height":91,"viewers":1,"status":{`, "cameras")
 	_ = conn.Close(websocket.StatusNormalClosure, "")
 	waitFor(t, "the camera to be unwatched", func() bool { return !s.Watched("north") })
 }
@@ -447,9 +415,8 @@ func TestEventsOfSlowViewer(t *testing.T) {
 	if len(events) != maxEvents || events[0][0] != 5 || events[maxEvents-1][0] != maxEvents+4 {
 		t.Errorf("kept %v", events)
 	}
-	if _, events, _, _ = v.take(); len(events) != 0 {
-		t.Errorf("sent again: %v", events)
-	}
+	_, events, _, _ = v.take()
+	assert.Equal(t, 0, len(events), "sent again: %v", events)
 }
 
 // A viewer that acknowledges nothing gets its window and then, when it does,
@@ -469,9 +436,7 @@ func TestWindow(t *testing.T) {
 		mf, bgr := testFrame("north", seq, 32, 16)
 		s.Publish(mf, privacy.NewPicture(bgr, nil, nil))
 	}
-	if err := conn.Write(t.Context(), websocket.MessageText, []byte("ack")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte("ack")))
 	f := readFrame(t, conn)
 	if f.mask.GetSequence() != 11 || f.dropped != 9 {
 		t.Errorf("frame %d with %d dropped, want the newest, 11, with 9 dropped", f.mask.GetSequence(), f.dropped)
@@ -554,9 +519,7 @@ func TestCameras(t *testing.T) {
 	for _, c := range s.list() {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != "gate yard" {
-		t.Errorf("cameras %q, want gate yard", got)
-	}
+	assert.Equal(t, "gate yard", strings.Join(names, " "), "cameras")
 }
 
 // What cannot be shown must be told and must not stop the next frame.
@@ -579,13 +542,9 @@ func TestPublishFaults(t *testing.T) {
 // leave no goroutine (TestMain).
 func TestRunShutdown(t *testing.T) {
 	s, err := New(Config{Addr: "127.0.0.1:0", WriteTimeout: 2 * patience}) // which is not what ends it
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Cameras([]string{"north"})
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Listen())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -613,25 +572,17 @@ func TestRunShutdown(t *testing.T) {
 	if err := <-farewell; websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Errorf("the reading viewer ended with %v, want to be told", err)
 	}
-	if err := s.Listen(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Listen afterwards: %v, want ErrClosed", err)
-	}
+	assert.ErrorIs(t, s.Listen(), ErrClosed, "Listen afterwards")
 }
 
 func TestListenErrors(t *testing.T) {
 	first, err := New(Config{Addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer first.Close()
-	if err := first.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Listen())
 	taken := strings.TrimSuffix(strings.TrimPrefix(first.URL(), "http://"), "/")
 	second, err := New(Config{Addr: taken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = second.Run(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "web: "+taken+" is already in use:") ||
 		!strings.Contains(err.Error(), "accepts: another http.addr") || strings.Contains(err.Error(), "\n") {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/docs"
 )
 
@@ -47,9 +50,7 @@ func TestFiring(t *testing.T) {
 	c := New(url, docs.Runbook, nil)
 	for range 3 { // one answer for all who ask
 		got, err := c.Firing(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var names []string
 		for _, a := range got.Alerts {
 			names = append(names, a.Name)
@@ -73,9 +74,7 @@ func TestFiring(t *testing.T) {
 func TestSections(t *testing.T) {
 	all := sections("# Runbook\n\n## SegdA\n\nOne [two\nthree](four.md#five). **Do\nnot**.\n\n- six\n  seven\n- eight\n\n    code\n    code\n\n## SegdB\n\nnine\n")
 	for name, want := range map[string]string{"SegdA": "One two three. Do not.\n\n- six seven\n- eight\n\n    code\n    code", "SegdB": "nine"} {
-		if all[name] != want {
-			t.Errorf("%s: %q; want %q", name, all[name], want)
-		}
+		assert.Equal(t, want, all[name], "%s", name)
 	}
 }
 
@@ -86,9 +85,7 @@ func TestBadAlertmanager(t *testing.T) {
 		many = append(many, alert(fmt.Sprintf("Segd%d%s", i, strings.Repeat("x", 2*maxText)), "warning", time.Now()))
 	}
 	thousand, err := json.Marshal(many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked elsewhere for %s", r.URL) }))
 	defer elsewhere.Close()
 	list := func(one string, n int) func(http.ResponseWriter) {
@@ -129,9 +126,7 @@ func TestBadAlertmanager(t *testing.T) {
 				got, err := c.Firing(t.Context())
 				c.at = time.Time{}
 				if tt.want != "" {
-					if err == nil || !strings.Contains(err.Error(), tt.want) {
-						t.Errorf("%v; want %q", err, tt.want)
-					}
+					assert.ErrorContains(t, err, tt.want)
 					continue
 				}
 				if err != nil || len(got.Alerts) != maxAlerts || got.More != 1000-maxAlerts || len(got.Alerts[0].Name) >= 2*maxText {
@@ -154,9 +149,8 @@ func TestAlertmanagerComesBack(t *testing.T) {
 	})
 	var log bytes.Buffer
 	c := New(url, "", slog.New(slog.NewTextHandler(&log, nil)))
-	if _, err := c.Firing(t.Context()); err == nil || !strings.Contains(err.Error(), "deadline exceeded") {
-		t.Errorf("%v; want it to give up", err)
-	}
+	_, err := c.Firing(t.Context())
+	assert.ErrorContains(t, err, "deadline exceeded")
 	close(release)
 	c.at = time.Time{}
 	if got, err := c.Firing(t.Context()); err != nil || got.Alerts == nil {

@@ -3,6 +3,8 @@ package boxlink
 import (
 	"net/url"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestAddress(t *testing.T) {
@@ -15,9 +17,7 @@ func TestAddress(t *testing.T) {
 		{"http://127.0.0.1:8080/", "198.51.100.1:5", "http://127.0.0.1:8080/"},
 		{"http://[::", "198.51.100.1:5", ""},
 	} {
-		if got := Address(tt.page, tt.local); got != tt.want {
-			t.Errorf("a page at %q, and %q towards NATS: %q, want %q", tt.page, tt.local, got, tt.want)
-		}
+		assert.Equal(t, tt.want, Address(tt.page, tt.local), "a page at %q, and %q towards NATS", tt.page, tt.local)
 	}
 	// With the NATS server on this machine, or away, it is what this machine's route says, or none without a route.
 	own, err := outward()
@@ -34,8 +34,6 @@ func TestLoopback(t *testing.T) {
 		"http://127.0.0.1:8080/": true, "https://[::1]:8080/": true, "http://localhost:8080/": true,
 		"http://192.0.2.7:8080/": false, "http://box-a:8080/": false, "": false, "http://[::": false,
 	} {
-		if got := Loopback(page); got != want {
-			t.Errorf("%q: %v", page, got)
-		}
+		assert.Equal(t, want, Loopback(page), "%q", page)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/waitfor"
 )
@@ -135,9 +136,8 @@ func newWire(t *testing.T, to string) *wire {
 	w := &wire{to: strings.TrimPrefix(to, "http://")}
 	w.flip.Store(-1)
 	var err error
-	if w.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	w.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
 	w.done.Go(func() {
 		for {
 			near, err := w.listener.Accept()
@@ -212,9 +212,7 @@ func TestLink(t *testing.T) {
 				two := b.start("two", secret, httptest.NewServer, http.NotFound)
 				if proxied {
 					at, err := url.Parse(one.page)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					proxy := httputil.NewSingleHostReverseProxy(at)
 					transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 					proxy.Transport = transport
@@ -292,9 +290,7 @@ func (b *boxes) uses(other *box, s server) {
 		t.Errorf("asked %q", text)
 	}
 	resp, _ := b.do("GET", other.page+"/one/request", "", "Authorization", "Bearer viewer")
-	if as := resp.Header.Get("As"); as != "viewer" {
-		t.Errorf("handed on as %q", as)
-	}
+	assert.Equal(t, "viewer", resp.Header.Get("As"), "handed on as")
 
 	data := make([]byte, 3<<20)
 	random := rand.New(rand.NewPCG(1, 1))
@@ -306,9 +302,7 @@ func (b *boxes) uses(other *box, s server) {
 	}
 
 	resp, err := b.try("GET", other.page+"/one/stream", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	for in := bufio.NewReader(resp.Body); ; {
 		if line, err := in.ReadString('\n'); err != nil {
@@ -322,13 +316,9 @@ func (b *boxes) uses(other *box, s server) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	live, _, err := websocket.Dial(ctx, other.page+"/one/live", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
-		if err := live.Write(ctx, websocket.MessageText, []byte("a word")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, live.Write(ctx, websocket.MessageText, []byte("a word")))
 		if _, data, err := live.Read(ctx); err != nil || string(data) != "echo a word" {
 			t.Fatalf("%q %v", data, err)
 		}
@@ -338,9 +328,7 @@ func (b *boxes) uses(other *box, s server) {
 
 	cut, cutNow := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(cut, "POST", other.page+"/one/wait", strings.NewReader("a word"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	over := make(chan error)
 	go func() {
 		_, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
@@ -374,9 +362,7 @@ func TestHeardIsOfNoUse(t *testing.T) {
 	head, rest, _ := bytes.Cut(heard, []byte("\r\n\r\n"))
 	for _, other := range []*box{one, three} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(other.page, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
 		fmt.Fprintf(conn, "%s\r\n\r\n", head)
 		in := bufio.NewReader(conn)
@@ -384,9 +370,8 @@ func TestHeardIsOfNoUse(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
 			t.Fatalf("%v %v", resp, err)
 		}
-		if _, err := conn.Write(rest); err != nil {
-			t.Fatal(err)
-		}
+		_, err = conn.Write(rest)
+		require.NoError(t, err)
 		_, _ = io.Copy(io.Discard, in) // until it hangs up
 	}
 	for back := range 64 {
@@ -420,9 +405,7 @@ func TestStrangers(t *testing.T) {
 		},
 	} {
 		conn, err := connect(t.Context(), one.page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		conn = speak(conn)
 		_, _ = io.WriteString(conn, request)
 		answer, _ := io.ReadAll(conn)
@@ -433,18 +416,14 @@ func TestStrangers(t *testing.T) {
 	}
 	// What comes before the upgrade is no way in either.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(one.page, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n%s", Path, Protocol, request)
 	_, _ = io.Copy(io.Discard, conn)
 	if resp, text := b.do("GET", one.page+Path, ""); resp.StatusCode != http.StatusUpgradeRequired || resp.Header.Get("Upgrade") != Protocol {
 		t.Errorf("without an upgrade: %s %s", resp.Status, text)
 	}
-	if n := one.answered.Load(); n != 0 {
-		t.Errorf("%d strangers were answered", n)
-	}
+	assert.EqualValues(t, 0, one.answered.Load(), "strangers were answered")
 }
 
 // A client that asks for a box that is not reached is told why.
@@ -495,9 +474,7 @@ func TestNotReached(t *testing.T) {
 
 	// One that says nothing is waited for as long as the client does.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
@@ -506,14 +483,10 @@ func TestNotReached(t *testing.T) {
 		over <- err
 	}()
 	conn, err := silent.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	cancel()
-	if err := waitfor.Next(t, "the end", over); err == nil {
-		t.Error("it is connected")
-	}
+	assert.Error(t, waitfor.Next(t, "the end", over), "it is connected")
 }
 
 // What is handed on is answered or refused there, and not handed on further.
@@ -597,13 +570,10 @@ func TestClose(t *testing.T) {
 	}()
 	waitfor.Next(t, "the request", began)
 	one.Close()
-	if status := waitfor.Next(t, "its end", over); status != http.StatusBadGateway {
-		t.Errorf("%d", status)
-	}
+	assert.Equal(t, http.StatusBadGateway, waitfor.Next(t, "its end", over))
 	if conn, err := connect(t.Context(), one.page); err == nil {
-		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("a connection to a box that has ended: %v", err)
-		}
+		_, err = conn.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, io.EOF, "a connection to a box that has ended")
 		conn.Close()
 	}
 	one.Close() // once more

@@ -23,6 +23,7 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v3"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
@@ -87,9 +88,7 @@ func serve(t testing.TB, cfg Config) (*Server, string) {
 		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
 		plainHTTP.CloseIdleConnections()
@@ -107,9 +106,7 @@ var plainHTTP = &http.Client{Transport: new(http.Transport)}
 func ask(t testing.TB, method, url, contentType, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -117,14 +114,10 @@ func ask(t testing.TB, method, url, contentType, body string, header ...string) 
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := plainHTTP.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp, string(b)
 }
 
@@ -171,9 +164,7 @@ func follow(t testing.TB, s *Server, camera string, stall time.Duration) *watch 
 			Missed: func(_ ingest.Miss, n int) { count(func() { w.lost += n }) },
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -318,9 +309,7 @@ func newClient(t testing.TB, base string, cfg clientConfig) (*client, *webrtc.Tr
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	c := &client{t: t, base: base, loss: &lossy{rate: cfg.loss, rng: rand.New(rand.NewPCG(7, 9))}}
 	media := new(webrtc.MediaEngine)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/pion/sdp/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/freeport"
@@ -95,9 +97,7 @@ func TestResource(t *testing.T) {
 		t.Fatalf("%d %s %s", resp.StatusCode, resp.Header.Get("Content-Type"), answer)
 	}
 	var d sdp.SessionDescription
-	if err := d.UnmarshalString(answer); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.UnmarshalString(answer))
 	var hosts []string
 	for _, a := range d.MediaDescriptions[0].Attributes {
 		if a.Key == "candidate" {
@@ -110,9 +110,8 @@ func TestResource(t *testing.T) {
 	}
 	slices.Sort(hosts)
 	want := []string{"tcp 127.0.0.1", "tcp 192.0.2.10", "tcp 2001:db8::1", "udp 127.0.0.1", "udp 192.0.2.10", "udp 2001:db8::1"}
-	if hosts = slices.Compact(hosts); !slices.Equal(hosts, want) {
-		t.Errorf("candidates %q, want %q", hosts, want)
-	}
+	hosts = slices.Compact(hosts)
+	assert.Equal(t, want, hosts, "candidates")
 	if _, ok := d.MediaDescriptions[0].Attribute("recvonly"); !ok {
 		t.Errorf("the answer does not receive:\n%s", answer)
 	}
@@ -120,9 +119,7 @@ func TestResource(t *testing.T) {
 		`<stun:stun.example.net>; rel="ice-server"`,
 		`<turn:turn.example.net?transport=udp>; rel="ice-server"; username="user"; credential="pass word"; credential-type="password"`,
 	}
-	if got := resp.Header.Values("Link"); !slices.Equal(got, links) {
-		t.Errorf("Link: %q", got)
-	}
+	assert.Equal(t, links, resp.Header.Values("Link"), "Link")
 	location, etag := resp.Header.Get("Location"), resp.Header.Get("ETag")
 	if id, ok := strings.CutPrefix(location, "/whip/a/"); !ok || len(id) < 22 { // 128 bits in base64
 		t.Errorf("Location %q", location)
@@ -197,13 +194,10 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	s, err := New(Config{Addr: "LocalHost:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
-	if _, err := New(Config{Addr: s.udp.GetListenAddresses()[0].String()}); err == nil || !strings.Contains(err.Error(), "already in use") {
-		t.Errorf("second server on the port: %v", err)
-	}
+	_, err = New(Config{Addr: s.udp.GetListenAddresses()[0].String()})
+	assert.ErrorContains(t, err, "already in use", "second server on the port")
 }
 
 // The port that TCP got for port 0 may be another program's over UDP; then there is another. One that was asked for is refused.
@@ -245,9 +239,7 @@ func TestPortTakenOverUDP(t *testing.T) {
 // Every interface, on one port.
 func TestEveryInterface(t *testing.T) {
 	s, err := New(Config{Addr: strings.TrimPrefix(freeport.Addr(t), "127.0.0.1"), Cameras: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
 		plainHTTP.CloseIdleConnections()
@@ -256,9 +248,7 @@ func TestEveryInterface(t *testing.T) {
 	})
 	w := follow(t, s, "a", 0)
 	publish(t, h.URL, "a", clientConfig{codec: codec.H264, answered: func(_ *http.Response, answer string) {
-		if !strings.Contains(answer, " 127.0.0.1 ") {
-			t.Errorf("loopback is not offered:\n%s", answer)
-		}
+		assert.Contains(t, answer, " 127.0.0.1 ", "loopback is not offered")
 	}})
 	w.next()
 }
@@ -272,9 +262,7 @@ func FuzzOffer(f *testing.F) {
 	f.Add(plainOffer + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:1\r\na=sendonly\r\na=rtpmap:111 opus/48000/2\r\n")
 	f.Add("v=0\r\nm=video")
 	s, err := New(Config{Addr: "127.0.0.1:0", Cameras: []string{"a"}, Replace: true})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Cleanup(s.Close)
 	h := s.Handler()
 	f.Fuzz(func(t *testing.T, offer string) {
@@ -301,9 +289,7 @@ func TestClientsTCPConnections(t *testing.T) {
 	closed := make(chan int)
 	for i := range maxClientTCP + 1 {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var read sync.WaitGroup
 		t.Cleanup(func() {
 			_ = conn.Close()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -17,9 +19,7 @@ import (
 func fileDescriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return len(entries)
 }
 
@@ -28,13 +28,10 @@ func residentMB(t *testing.T) float64 {
 	t.Helper()
 	debug.FreeOSMemory()
 	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var size, resident int
-	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(string(statm), &size, &resident)
+	require.NoError(t, err)
 	return float64(resident*os.Getpagesize()) / (1 << 20)
 }
 

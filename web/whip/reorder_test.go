@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/ingest"
 )
@@ -57,9 +58,7 @@ func TestReorder(t *testing.T) {
 			for _, in := range tc.in {
 				r.push(packet(in.seq, byte(in.seq)), time.Unix(0, 0).Add(time.Duration(in.ms)*time.Millisecond), collect(&got))
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("handed out %v, want %v", got, tc.want)
-			}
+			assert.Equal(t, tc.want, got, "handed out")
 		})
 	}
 }
@@ -69,17 +68,13 @@ func TestReorderPadding(t *testing.T) {
 	var r reorder
 	var seqs []uint16
 	emit := func(p ingest.Packet) {
-		if p.Lost != 0 {
-			t.Errorf("%d lost", p.Lost)
-		}
+		assert.Equal(t, 0, p.Lost, "lost")
 		seqs = append(seqs, p.SequenceNumber)
 	}
 	for _, p := range []*rtp.Packet{packet(65534, 1), packet(0), packet(65535), packet(1, 2), packet(2, 3)} {
 		r.push(p, time.Time{}, emit)
 	}
-	if !slices.Equal(seqs, []uint16{65534, 65535, 0}) {
-		t.Errorf("numbers %v", seqs)
-	}
+	assert.Equal(t, []uint16{65534, 65535, 0}, seqs, "numbers")
 }
 
 // Whatever comes in whatever order: what goes out rises, nothing that came in time

@@ -10,6 +10,8 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -62,9 +64,7 @@ func look(t *testing.T, base, path string, overTCP, audio bool) *onlooker {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	var set webrtc.SettingEngine
 	set.SetIncludeLoopbackCandidate(true)
@@ -95,9 +95,7 @@ func look(t *testing.T, base, path string, overTCP, audio bool) *onlooker {
 	check(pc.SetLocalDescription(offer))
 	<-gathered
 	resp, answer := ask(t, http.MethodPost, base+path, typeSDP, pc.LocalDescription().SDP)
-	if resp.StatusCode != http.StatusCreated {
-		t.Fatalf("%d %s", resp.StatusCode, answer)
-	}
+	require.Equal(t, http.StatusCreated, resp.StatusCode, "%s", answer)
 	o.location = resp.Header.Get("Location")
 	if overTCP {
 		answer = without(answer, " udp ")
@@ -197,9 +195,7 @@ func TestWatch(t *testing.T) {
 	for range 20 {
 		for _, receiver := range udp.pc.GetReceivers() {
 			if track := receiver.Track(); track != nil && track.Kind() == webrtc.RTPCodecTypeVideo {
-				if err := udp.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, udp.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}))
 			}
 		}
 		keys += udp.seen(10)
@@ -218,9 +214,7 @@ func TestWatch(t *testing.T) {
 	if resp, _ := ask(t, http.MethodDelete, base+udp.location, "", ""); resp.StatusCode != 404 {
 		t.Errorf("DELETE of what has ended: %d", resp.StatusCode)
 	}
-	if err := tcp.pc.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, tcp.pc.Close())
 	watching(0)
 
 	look(t, base, "/whep/a", false, false).seen(1)

@@ -1,12 +1,13 @@
 package whip
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
@@ -53,9 +54,7 @@ func TestPublish(t *testing.T) {
 			if resp, body := ask(t, http.MethodDelete, base+c.location, "", ""); resp.StatusCode != 200 {
 				t.Errorf("DELETE: %d %s", resp.StatusCode, body)
 			}
-			if err := w.down(2); !errors.Is(err, ErrEnded) {
-				t.Errorf("down: %v", err)
-			}
+			assert.ErrorIs(t, w.down(2), ErrEnded, "down")
 			if resp, _ := ask(t, http.MethodDelete, base+c.location, "", ""); resp.StatusCode != 404 {
 				t.Errorf("DELETE of what has ended: %d", resp.StatusCode)
 			}
@@ -202,9 +201,7 @@ func TestTwoPublishers(t *testing.T) {
 				return
 			}
 			publish(t, base, "a", clientConfig{codec: codec.VP8})
-			if err := w.down(2); !errors.Is(err, ErrReplaced) {
-				t.Errorf("down: %v", err)
-			}
+			assert.ErrorIs(t, w.down(2), ErrReplaced, "down")
 			if resp, body := ask(t, http.MethodDelete, base+first.location, "", ""); resp.StatusCode != http.StatusConflict || !strings.Contains(body, "took over") {
 				t.Errorf("the first one's session: %d %s", resp.StatusCode, body)
 			}
@@ -225,9 +222,7 @@ func TestVanish(t *testing.T) {
 	c := publish(t, base, "a", clientConfig{})
 	w.next()
 	c.socket.cut.Store(true)
-	if err := w.down(2); !errors.Is(err, ErrGone) {
-		t.Errorf("down: %v", err)
-	}
+	assert.ErrorIs(t, w.down(2), ErrGone, "down")
 	before := len(w.frames)
 	publish(t, base, "a", clientConfig{})
 	for range before + 3 {
@@ -257,9 +252,7 @@ func TestBackAtOnce(t *testing.T) {
 		resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer)
 		return resp.StatusCode == http.StatusCreated
 	})
-	if err := w.down(2); !errors.Is(err, ErrGone) {
-		t.Errorf("down: %v", err)
-	}
+	assert.ErrorIs(t, w.down(2), ErrGone, "down")
 }
 
 // A client that gets an answer and never connects does not keep the camera.
@@ -290,9 +283,7 @@ func TestBadPublisher(t *testing.T) {
 		return data
 	}})
 	good.next()
-	if err := bad.down(1); !errors.Is(err, ingest.ErrNoPublisher) {
-		t.Errorf("down at first: %v", err)
-	}
+	assert.ErrorIs(t, bad.down(1), ingest.ErrNoPublisher, "down at first")
 	eventually(t, "undecodable units are counted", func() bool { bad.mu.Lock(); defer bad.mu.Unlock(); return bad.lost > 0 })
 	eventually(t, "the camera is free again", func() bool {
 		d := s.Door("b")
@@ -319,9 +310,7 @@ func TestClose(t *testing.T) {
 	w.next()
 	s.Close()
 	s.Close()
-	if err := w.down(2); !errors.Is(err, ErrClosed) {
-		t.Errorf("down: %v", err)
-	}
+	assert.ErrorIs(t, w.down(2), ErrClosed, "down")
 	_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
 	if resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("offer to a closed server: %d", resp.StatusCode)

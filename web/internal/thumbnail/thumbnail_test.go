@@ -8,6 +8,9 @@ import (
 	"image/jpeg"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/outputs/draw"
@@ -48,9 +51,7 @@ func TestMake(t *testing.T) {
 			m, bgr := frame(600, 400, tt.in, tt.aspect)
 			before := bytes.Clone(bgr)
 			data, err := Make(m, bgr, 1, 90)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !bytes.Equal(bgr, before) {
 				t.Error("it drew on the frame")
 			}
@@ -79,17 +80,14 @@ func far(a, b color.Color) bool {
 
 func TestMakeRefuses(t *testing.T) {
 	m, bgr := frame(60, 40, image.Rect(10, 10, 20, 20), 1)
-	if _, err := Make(m, bgr, 2, 90); err == nil {
-		t.Error("there is a picture of an object that there is none of")
-	}
-	if _, err := Make(m, bgr[1:], 1, 90); err == nil {
-		t.Error("there is one of a part of a frame")
-	}
+	_, err := Make(m, bgr, 2, 90)
+	assert.Error(t, err, "there is a picture of an object that there is none of")
+	_, err = Make(m, bgr[1:], 1, 90)
+	assert.Error(t, err, "there is one of a part of a frame")
 	for _, counts := range []string{"", "7", mask.Empty(60, 40).String()} {
 		m.Objects[0].Counts = counts
-		if _, err := Make(m, bgr, 1, 90); err == nil {
-			t.Errorf("there is one of the mask %q", counts)
-		}
+		_, err := Make(m, bgr, 1, 90)
+		assert.Error(t, err, "there is one of the mask %q", counts)
 	}
 }
 
@@ -119,9 +117,8 @@ func BenchmarkMake(b *testing.B) {
 		b.Run(fmt.Sprint(height), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Make(m, bgr, 1, 80); err != nil {
-					b.Fatal(err)
-				}
+				_, err := Make(m, bgr, 1, 80)
+				require.NoError(b, err)
 			}
 		})
 	}
