@@ -10,6 +10,9 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
 )
@@ -17,9 +20,7 @@ import (
 // An object has one colour: the page's script has the same.
 func TestColourIsThePages(t *testing.T) {
 	script, err := os.ReadFile("../../web/page/palette.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := regexp.MustCompile(`"#[0-9a-f]{6}"`).FindAll(script, -1)
 	if len(found) != len(colours) {
 		t.Fatalf("%d colours in palette.js, %d here", len(found), len(colours))
@@ -52,17 +53,13 @@ func TestMasks(t *testing.T) {
 	in := image.Rect(1, 2, 4, 6)
 	m := frame(width, height, in)
 	bgr := bytes.Repeat([]byte{100}, 3*width*height)
-	if err := BGR(bgr, width, height).Masks(m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, BGR(bgr, width, height).Masks(m))
 	wide := image.NewRGBA(image.Rect(0, 0, width+2, height)) // a stride of its own
 	for i := range wide.Pix {
 		wide.Pix[i] = 100
 	}
 	rgba := wide.SubImage(image.Rect(1, 0, width+1, height)).(*image.RGBA)
-	if err := RGBA(rgba).Masks(m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, RGBA(rgba).Masks(m))
 	c := Colour(3)
 	for p := range width * height {
 		x, y := p%width, p/width
@@ -112,18 +109,14 @@ func TestOutline(t *testing.T) {
 	in := image.Rect(0, 0, 3, 3)
 	m := frame(4, 4, in)
 	rle, err := mask.Parse(m.Objects[0].Counts, 4, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	img := image.NewRGBA(image.Rect(0, 0, 4, 4))
 	green := color.RGBA{G: 255, A: 255}
 	RGBA(img).Outline(rle, green)
 	for y := range 4 {
 		for x := range 4 {
 			on := (image.Point{X: x, Y: y}).In(in) && (x != 1 || y != 1)
-			if got := img.RGBAAt(x, y).G == 255; got != on {
-				t.Errorf("(%d, %d): %v, want %v", x, y, got, on)
-			}
+			assert.Equal(t, on, img.RGBAAt(x, y).G == 255, "(%d, %d)", x, y)
 		}
 	}
 }
@@ -139,7 +132,6 @@ func TestLabels(t *testing.T) {
 		t.Errorf("object 65535: %v %v", img, err)
 	}
 	m.Objects[0].Id = 65536
-	if _, err := Labels(m); !errors.Is(err, ErrID) {
-		t.Errorf("object 65536: %v", err)
-	}
+	_, err = Labels(m)
+	assert.ErrorIs(t, err, ErrID, "object 65536")
 }

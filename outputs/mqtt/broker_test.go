@@ -18,6 +18,8 @@ import (
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/listeners"
 	"github.com/mochi-mqtt/server/v2/packets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/freeport"
@@ -88,31 +90,21 @@ func newBroker(t *testing.T, addr string, o options) *broker {
 	capabilities.MaximumClientWritesPending = 1 << 15
 	b := &broker{t: t, addr: addr}
 	b.server = mochi.New(&mochi.Options{InlineClient: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Capabilities: capabilities})
-	if err := b.server.AddHook(cmp.Or(o.door, new(door)), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.server.AddHook(cmp.Or(o.door, new(door)), nil))
 	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.ln = &endable{Listener: ln}
 	ln = b.ln
 	if o.tls != nil {
 		ln = tls.NewListener(ln, o.tls)
 	}
-	if err := b.server.AddListener(listeners.NewNet(listenerID, ln)); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.server.Subscribe("#", 1, func(_ *mochi.Client, _ packets.Subscription, pk packets.Packet) {
+	require.NoError(t, b.server.AddListener(listeners.NewNet(listenerID, ln)))
+	require.NoError(t, b.server.Subscribe("#", 1, func(_ *mochi.Client, _ packets.Subscription, pk packets.Packet) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.seen = append(b.seen, message{pk.TopicName, bytes.Clone(pk.Payload)})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.server.Serve(); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	require.NoError(t, b.server.Serve())
 	t.Cleanup(b.close)
 	return b
 }
@@ -322,9 +314,7 @@ func start(t *testing.T, cfg Config, changes ...func(*times)) (p *Publisher, end
 	t.Helper()
 	cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.times = quick
 	for _, change := range changes {
 		change(&p.times)
@@ -332,9 +322,7 @@ func start(t *testing.T, cfg Config, changes ...func(*times)) (p *Publisher, end
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Run(ctx))
 	})
 	end = func() {
 		cancel()

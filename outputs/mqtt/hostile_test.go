@@ -13,6 +13,8 @@ import (
 	"time"
 
 	pahopackets "github.com/eclipse/paho.golang/packets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/netfault"
@@ -24,9 +26,7 @@ func TestHeld(t *testing.T) {
 	s := &site{}
 	s.set(gate)
 	p, err := New(s.config(freeport.Addr(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Sync()
 	p.listening = map[string]bool{p.cfg.states(): true}
 	for _, f := range p.cfg.filters("gate") {
@@ -70,9 +70,7 @@ func TestHeld(t *testing.T) {
 			p.unset(topic)
 		}
 	}
-	if p.oldBytes != 0 {
-		t.Errorf("%d bytes of no topic", p.oldBytes)
-	}
+	assert.Equal(t, 0, p.oldBytes, "bytes of no topic")
 	p.listening = nil
 	if p.learn(gateAt + "/class/dog"); p.table[gateAt+"/class/dog"] != nil {
 		t.Error("what was not asked for is taken in")
@@ -91,9 +89,7 @@ func TestOldHoldsNothingUp(t *testing.T) {
 		b.publish(fmt.Sprintf("%s/class/old%d", gateAt, i), "1", true)
 	}
 	proxy, err := netfault.New(b.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer proxy.Close()
 	p, end := start(t, s.config(proxy.Addr()), func(times *times) { times.answer, times.last = time.Hour, 0 })
 	defer end() // before the proxy does
@@ -117,9 +113,8 @@ func TestOldHoldsNothingUp(t *testing.T) {
 func TestPacketLimit(t *testing.T) {
 	packet := func(payload int) []byte {
 		var out bytes.Buffer
-		if _, err := (&pahopackets.Publish{Topic: "a", Payload: make([]byte, payload), Properties: &pahopackets.Properties{}}).WriteTo(&out); err != nil {
-			t.Fatal(err)
-		}
+		_, err := (&pahopackets.Publish{Topic: "a", Payload: make([]byte, payload), Properties: &pahopackets.Properties{}}).WriteTo(&out)
+		require.NoError(t, err)
 		return out.Bytes()
 	}
 	const besides = 4 // the topic, and the properties' length
@@ -153,9 +148,7 @@ func (c readConn) Read(b []byte) (int, error) { return c.Reader.Read(b) }
 // The connection to a broker that sends such a packet is ended, and the log says why.
 func TestOversizedPacket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	ended := make(chan error, 1)
 	go func() {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/paho"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -95,9 +97,7 @@ func TestCounts(t *testing.T) {
 	p.Status(old) // it was on its way for long
 	p.Mask(masks("gate", visible, "car"))
 	b.holds(gateAt+"/class/car", "1")
-	if now := b.retained()[gateAt+"/state"]; !strings.Contains(now, "no route") {
-		t.Errorf("an old status counts: %s", now)
-	}
+	assert.Contains(t, b.retained()[gateAt+"/state"], "no route", "an old status counts")
 	if topics := b.retained(); topics["segd/home/camera/attic/objects"] != "" {
 		t.Error("a camera that is none of ours is published")
 	}
@@ -115,9 +115,7 @@ func TestEvents(t *testing.T) {
 	waitfor.True(t, "all events", func() bool { return len(b.messages(gateAt+"/event")) == events })
 	for i, text := range b.messages(gateAt + "/event") {
 		var got map[string]any
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		if got["message"] != fmt.Sprint(i) || got["kind"] != "EVENT_KIND_OBJECT_ENTERED" || got["camera"] != "gate" || got["zone"] != "door" || got["sequence"] != "0" {
 			t.Fatalf("event %d is %s", i, text)
 		}
@@ -135,9 +133,7 @@ func TestEventsAreLimited(t *testing.T) {
 	s := &site{}
 	s.set(gate)
 	p, err := New(s.config(freeport.Addr(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Sync()
 	for range 6 {
 		p.Event(event("gate", appeared, strings.Repeat("x", 1<<20)))
@@ -178,9 +174,7 @@ func TestBrokerGone(t *testing.T) {
 		b.holds(topic, payload)
 	}
 	waitfor.True(t, "the events", func() bool { return len(b.messages(gateAt+"/event")) == maxEvents })
-	if first := b.messages(gateAt + "/event")[0]; !strings.Contains(first, fmt.Sprintf("%q", fmt.Sprint(events-maxEvents))) {
-		t.Errorf("the first event that is left is %s", first)
-	}
+	assert.Contains(t, b.messages(gateAt + "/event")[0], fmt.Sprintf("%q", fmt.Sprint(events-maxEvents)), "the first event that is left is")
 	for topic, payload := range before {
 		if topic != "segd/home/status" && b.order(topic, payload) > b.order("segd/home/status", online) {
 			t.Errorf("%s came after segd was said to be there", topic)
@@ -194,9 +188,7 @@ func TestBrokerHangs(t *testing.T) {
 	s.set(gate)
 	b := newBroker(t, freeport.Addr(t), options{})
 	proxy, err := netfault.New(b.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer proxy.Close()
 	p, end := start(t, s.config(proxy.Addr()), func(times *times) { times.answer = time.Second })
 	defer end() // before the proxy does
@@ -249,9 +241,7 @@ func TestWillAndEnd(t *testing.T) {
 	s.set(gate)
 	b := newBroker(t, freeport.Addr(t), options{})
 	proxy, err := netfault.New(b.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer proxy.Close()
 	p, end := start(t, s.config(proxy.Addr()))
 	defer end()
@@ -367,9 +357,7 @@ func TestSnapshots(t *testing.T) {
 	told(entered, "gone")
 	told(entered, "b")
 	b.holds(gateAt+"/snapshot", "jpegb")
-	if all := b.messages(gateAt + "/snapshot"); !slices.Equal(all, []string{"jpega", "jpegb"}) {
-		t.Errorf("%q; want two pictures", all)
-	}
+	assert.Equal(t, []string{"jpega", "jpegb"}, b.messages(gateAt+"/snapshot"))
 }
 
 // A snapshot from before something of it was hidden, or hidden otherwise, is deleted: also one that a run before left.
@@ -432,9 +420,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s %s: answer %+v, %v", c.topic, c.payload, got, err)
 		}
 		s.mu.Lock()
-		if patches := strings.Join(s.patches, "; "); patches != c.patch {
-			t.Errorf("%s %s: %q, want %q", c.topic, c.payload, patches, c.patch)
-		}
+		assert.Equal(t, c.patch, strings.Join(s.patches, "; "), "%s %s", c.topic, c.payload)
 		s.mu.Unlock()
 	}
 }
@@ -459,9 +445,7 @@ func TestTooManyCommands(t *testing.T) {
 	const commands = 3 * maxCommands
 	b.flood(gateAt+"/pause/set", on, commands)
 	waitfor.True(t, "answers that there are too many", func() bool { return len(b.messages(gateAt+topicAnswer)) >= commands-maxCommands-1 })
-	if got := b.messages(gateAt + topicAnswer)[0]; !strings.Contains(got, "commands wait already") {
-		t.Error(got)
-	}
+	assert.Contains(t, b.messages(gateAt + topicAnswer)[0], "commands wait already")
 	close(busy)
 	waitfor.True(t, "the others", func() bool { return len(b.messages(gateAt+topicAnswer)) == commands })
 	if now := p.Stats(); now.Commands+now.Faulty != commands {
@@ -511,28 +495,20 @@ func TestTooLarge(t *testing.T) {
 	}
 	shoot("a")
 	waitfor.True(t, "it is left out", func() bool { return p.Stats().Refused == 1 })
-	if n := p.Stats().Connections; n != maxLosses+1 {
-		t.Errorf("%d connections, want %d", n, maxLosses+1)
-	}
+	assert.EqualValues(t, maxLosses+1, p.Stats().Connections, "connections")
 	shoot("b")
 	waitfor.True(t, "the next one is", func() bool { return p.Stats().Refused == 2 })
 	p.Mask(masks("gate", visible, "car"))
 	b.holds(gateAt+"/class/car", "1")
-	if n := p.Stats().Connections; n != maxLosses+1 {
-		t.Errorf("%d connections, want no other", n)
-	}
+	assert.EqualValues(t, maxLosses+1, p.Stats().Connections, "connections")
 }
 
 // One that says it is asked for no more.
 func TestMaximumPacketSize(t *testing.T) {
-	if err := publish(link{maxPacket: 1000}, message{"a", make([]byte, 1000)}, true); !errors.Is(err, errTooLarge) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, publish(link{maxPacket: 1000}, message{"a", make([]byte, 1000)}, true), errTooLarge)
 	s := &site{}
 	p, err := New(s.config(freeport.Addr(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.sending = t.Context()
 	most := uint32(1000)
 	p.begin(nil, &paho.Connack{Properties: &paho.ConnackProperties{MaximumPacketSize: &most}})
@@ -546,16 +522,12 @@ func TestTLSAndPassword(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := keypairtest.Write(t, dir, 1)
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(pair.Leaf)
 	secret := filepath.Join(dir, "password")
 	write := func(text string) {
-		if err := os.WriteFile(secret, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(secret, []byte(text), 0o600))
 	}
 	write("wrong")
 	b := newBroker(t, freeport.Addr(t), options{
@@ -572,17 +544,11 @@ func TestTLSAndPassword(t *testing.T) {
 		defer p.mu.Unlock()
 		return strings.Contains(p.said, "no connection")
 	})
-	if err := Try(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "mqtt: ") {
-		t.Errorf("tried with a wrong password: %v", err)
-	}
+	assert.ErrorContains(t, Try(t.Context(), cfg), "mqtt: ", "tried with a wrong password")
 	write("sesame\n") // which is read with the next attempt
 	b.holds("segd/home/status", online)
-	if err := Try(t.Context(), cfg); err != nil {
-		t.Error(err)
-	}
-	if n := p.Stats().Connections; n != 1 {
-		t.Errorf("%d connections, want one: the trial is another client's", n)
-	}
+	assert.NoError(t, Try(t.Context(), cfg))
+	assert.EqualValues(t, 1, p.Stats().Connections, "connections")
 }
 
 // A box of a fleet leaves what another one publishes from now on.
@@ -646,15 +612,11 @@ func TestMaskAllocatesNothing(t *testing.T) {
 	s := &site{}
 	s.set(gate)
 	p, err := New(s.config("127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Sync()
 	m := masks("gate", visible, "person", "car", "dog", "person")
 	p.Mask(m)
-	if n := testing.AllocsPerRun(100, func() { p.Mask(m) }); n != 0 {
-		t.Errorf("%v allocations a frame", n)
-	}
+	assert.EqualValues(t, 0, testing.AllocsPerRun(100, func() { p.Mask(m) }), "allocations a frame")
 }
 
 // A frame with twelve objects, of which one comes and goes.
@@ -662,9 +624,7 @@ func BenchmarkMask(b *testing.B) {
 	s := &site{}
 	s.set(gate)
 	p, err := New(s.config("127.0.0.1:1"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	p.Sync()
 	classes := slices.Repeat([]string{"person", "car", "dog"}, 4)
 	frames := []*segdv1.MaskFrame{masks("gate", visible, classes...), masks("gate", visible, classes[1:]...)}
@@ -677,14 +637,10 @@ func BenchmarkMask(b *testing.B) {
 func TestBadConfig(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
 	_, err := New(Config{URL: "http://a", PasswordFile: empty})
 	for _, want := range []string{"mqtt: the URL is none of a broker", "Config.Prefix", "is empty; accepted: a file with the broker's password"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		assert.ErrorContains(t, err, want)
 	}
 	s := &site{}
 	for _, c := range []struct {
@@ -741,9 +697,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"person": "person", "traffic light": "traffic%20light", "a/b": "a%2Fb"} {
-		if got := level(name); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
+		assert.Equal(t, want, level(name), "%q is", name)
 	}
 	c := Config{Prefix: "segd", Site: "home", Discovery: "homeassistant"}
 	cam := Camera{Name: "gate", Classes: names, Zones: []string{"class_x", "x"}, Switches: true}
@@ -775,7 +729,5 @@ func TestDiscoveryOff(t *testing.T) {
 		}
 	})
 	want := []string{gateAt + "/class/car", gateAt + "/class/person", gateAt + "/objects", gateAt + "/state", gateAt + "/zone/door", "segd/home/status"}
-	if !slices.Equal(topics, want) {
-		t.Errorf("topics %q, want %q", topics, want)
-	}
+	assert.Equal(t, want, topics, "topics")
 }

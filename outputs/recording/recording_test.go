@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -32,9 +33,7 @@ func video(t *testing.T, cfg codec.EncoderConfig, frames int) []ingest.Unit {
 	t.Helper()
 	cfg.Width, cfg.Height, cfg.FPS, cfg.GOP = width, height, fps, fps
 	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer enc.Close()
 	random := rand.New(rand.NewPCG(1, 2))
 	var units []ingest.Unit
@@ -56,15 +55,11 @@ func video(t *testing.T, cfg codec.EncoderConfig, frames int) []ingest.Unit {
 			pix[i] = byte(random.Uint32())
 		}
 		packets, err := enc.BGR(pix, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		add(packets)
 	}
 	packets, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	add(packets)
 	return units
 }
@@ -72,9 +67,7 @@ func video(t *testing.T, cfg codec.EncoderConfig, frames int) []ingest.Unit {
 func sets(t *testing.T, u ingest.Unit) (params [][]byte) {
 	t.Helper()
 	var units h264.AnnexB
-	if err := units.Unmarshal(u.Data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, units.Unmarshal(u.Data))
 	for _, n := range units {
 		if h := n[0] & 0x1f; u.Codec == codec.H264 && (h == 7 || h == 8) {
 			params = append(params, n)
@@ -93,9 +86,7 @@ func open(t *testing.T, cfg Config) *Store {
 		cfg.MaxBytes = 1 << 30
 	}
 	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -117,18 +108,14 @@ func record(t *testing.T, cfg Config, units []ingest.Unit) *Store {
 func pictures(t *testing.T, path string) (times []time.Duration) {
 	t.Helper()
 	m, err := codec.OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	for {
 		p, err := m.Next()
 		if errors.Is(err, io.EOF) {
 			return times
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if p.Width != width || p.Height != height || p.Damaged {
 			t.Fatalf("%d×%d, damaged: %v", p.Width, p.Height, p.Damaged)
 		}
@@ -139,9 +126,7 @@ func pictures(t *testing.T, path string) (times []time.Duration) {
 func folder(t *testing.T, dir, suffix string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "gate"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), suffix) {
 			names = append(names, e.Name())
@@ -240,9 +225,7 @@ func TestTrim(t *testing.T) {
 				cfg.MaxAge = time.Hour
 			}
 			s, err := Open(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, u := range units {
 				s.Camera("gate").Unit(u)
 			}
@@ -251,9 +234,7 @@ func TestTrim(t *testing.T) {
 			var bytes int64
 			for _, path := range append(folder(t, cfg.Dir, videoSuffix), folder(t, cfg.Dir, masksSuffix)...) {
 				info, err := os.Stat(filepath.Join(cfg.Dir, "gate", path))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				bytes += info.Size()
 			}
 			if n := len(folder(t, cfg.Dir, videoSuffix)); n != len(kept) || len(kept) == 0 || len(kept) > tt.most || bytes != s.Stats()[0].Bytes || bytes > cfg.MaxBytes {
@@ -273,23 +254,15 @@ func TestMend(t *testing.T) {
 	record(t, Config{Dir: dir}, units).Close()
 	video := filepath.Join(dir, "gate", folder(t, dir, videoSuffix)[0])
 	whole, err := os.ReadFile(video)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	masks, err := os.ReadFile(strings.TrimSuffix(video, videoSuffix) + masksSuffix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := 0
 	for _, length := range []int{0, 10, 500, len(whole) / 3, len(whole) / 2, len(whole) - 1, len(whole)} {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "gate"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "gate"), 0o700))
 		name := filepath.Join(dir, "gate", began.Format(nameForm))
-		if err := errors.Join(os.WriteFile(name+videoSuffix, whole[:length], 0o600), os.WriteFile(name+masksSuffix, masks[:len(masks)-3], 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.WriteFile(name+videoSuffix, whole[:length], 0o600), os.WriteFile(name+masksSuffix, masks[:len(masks)-3], 0o600)))
 		s := open(t, Config{Dir: dir})
 		segments, _ := s.Segments("gate", time.Time{}, time.Time{}, 10)
 		if len(segments) == 0 {
@@ -365,9 +338,7 @@ func TestFaults(t *testing.T) {
 	if c.lost[LostDisk] != 1 || c.lost[LostVideo] != 2 || c.state.Is != Failed {
 		t.Errorf("without a folder: %v, %v", c.lost, c.state)
 	}
-	if err := os.Remove(filepath.Join(dir, "gate")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "gate")))
 	write(units[fps])
 	if c.lost[LostDisk] != 2 {
 		t.Errorf("it is tried again at once: %v", c.lost)

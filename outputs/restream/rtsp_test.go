@@ -16,6 +16,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/docs"
 	"github.com/segd/segd/internal/limit"
@@ -31,14 +33,10 @@ func serveRTSP(t *testing.T, s *Streams, cfg RTSPConfig) (addr string) {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	server, err := Listen(cfg, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	server.server.WriteTimeout = waitfor.Limit
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start())
 	return server.Addr().String()
 }
 
@@ -46,13 +44,9 @@ func serveRTSP(t *testing.T, s *Streams, cfg RTSPConfig) (addr string) {
 func play(t *testing.T, addr, user, path string) (times func() []uint32, err error) {
 	t.Helper()
 	u, err := base.ParseURL("rtsp://" + user + addr + "/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &gortsplib.Client{Scheme: u.Scheme, Host: u.Host}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	t.Cleanup(c.Close)
 	desc, _, err := c.Describe(u)
 	if err != nil {
@@ -97,25 +91,18 @@ func TestRTSP(t *testing.T) {
 		{"no such camera", "segd:" + viewing + "@", "street", `404 (Not Found: no such stream "street"; accepts CAMERA and CAMERA/overlay, of the cameras ["gate" "yard"])`},
 		{"another box's", "segd:" + viewing + "@", "door/overlay", `404 (Not Found: camera "door" is run by box "box-2"; ask there)`},
 	} {
-		if _, err := play(t, addr, tc.user, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %s", tc.name, err, tc.want)
-		}
+		_, err := play(t, addr, tc.user, tc.path)
+		assert.ErrorContains(t, err, tc.want, "%s", tc.name)
 	}
 	plain, err := play(t, addr, "segd:"+viewing+"@", "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	drawn, err := play(t, addr, "me:"+operator+"@", "gate/overlay")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	publish(s, 0, 20, 320, 240)
 	for _, times := range []func() []uint32{plain, drawn} {
 		waitfor.True(t, "20 pictures", func() bool { return len(times()) == 20 })
 		for i, at := range times() {
-			if at != uint32(i*3600) {
-				t.Fatalf("picture %d is of %d", i, at)
-			}
+			require.Equal(t, uint32(i*3600), at, "picture %d is of", i)
 		}
 	}
 	if got := s.Stats(); got.Viewers[RTSPProtocol] != 2 || got.Encoded != 40 || got.Dropped != 0 {
@@ -129,13 +116,11 @@ func TestRTSP(t *testing.T) {
 func TestRTSPLimit(t *testing.T) {
 	s := streams(t, 2)
 	addr := serveRTSP(t, s, RTSPConfig{})
-	if _, err := play(t, addr, "", "gate"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := play(t, addr, "", "gate")
+	require.NoError(t, err)
 	for range 20 {
-		if _, err := play(t, addr, "", "gate"); err == nil || !strings.Contains(err.Error(), "503 (Service Unavailable: too many viewers: gate has its limit of 1, half of http.viewers)") {
-			t.Fatalf("one too many: %v", err)
-		}
+		_, err := play(t, addr, "", "gate")
+		require.ErrorContains(t, err, "503 (Service Unavailable: too many viewers: gate has its limit of 1, half of http.viewers)", "one too many")
 	}
 	if got := s.Stats(); got.Refused != 20 || got.Viewers[RTSPProtocol] != 1 {
 		t.Errorf("%+v", got)
@@ -166,20 +151,13 @@ func TestGuesses(t *testing.T) {
 func say(t *testing.T, addr, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
-	if _, err := conn.Write([]byte(request)); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(waitfor.Limit)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Write([]byte(request))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(waitfor.Limit)))
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%q: %v", line, err)
-	}
+	require.NoError(t, err, "%q", line)
 	return line
 }
 
@@ -189,9 +167,7 @@ func TestNoTunnels(t *testing.T) {
 	s := streams(t, 0)
 	addr := serveRTSP(t, s, RTSPConfig{})
 	play, err := play(t, addr, "", "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const handshake = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Protocol: rtsp.onvif.org\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 	for _, says := range []string{
@@ -200,12 +176,9 @@ func TestNoTunnels(t *testing.T) {
 		"POST / HTTP/1.1\r\nContent-Type: application/x-rtsp-tunnelled\r\nX-Sessioncookie: a\r\n\r\n",
 	} {
 		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, says); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, says)
+		require.NoError(t, err)
 		if answer, _ := io.ReadAll(conn); len(answer) > 0 {
 			t.Errorf("%q is answered %q", says, answer)
 		}
@@ -220,13 +193,9 @@ func TestRTSPDoesNotRead(t *testing.T) {
 	s := streams(t, 4)
 	addr := serveRTSP(t, s, RTSPConfig{})
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	in := bufio.NewReader(conn)
 	session := ""
 	for i, request := range []string{
@@ -244,9 +213,7 @@ func TestRTSPDoesNotRead(t *testing.T) {
 		session = "Session: " + id + "\r\n"
 	}
 	times, err := play(t, addr, "", "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	noise := rand.NewChaCha8([32]byte{})
 	for n := 0; s.Stats().Dropped == 0; n++ {
 		m, bgr := frame(n, 1280, 720)
@@ -254,9 +221,7 @@ func TestRTSPDoesNotRead(t *testing.T) {
 		show(s)(m, bgr)
 		waitfor.True(t, "the picture at the one that reads", func() bool { return len(times()) == n+1 })
 	}
-	if got := s.Stats().Viewers[RTSPProtocol]; got != 2 {
-		t.Errorf("%d viewers", got)
-	}
+	assert.Equal(t, 2, s.Stats().Viewers[RTSPProtocol], "viewers")
 }
 
 // Who has no password takes some of the connections only, and the oldest of them go: newcomers come in, and those with a
@@ -266,9 +231,7 @@ func TestStrangersAreFew(t *testing.T) {
 	open := func(from string) net.Conn {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 		conn, err := dialer.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
@@ -282,9 +245,8 @@ func TestStrangersAreFew(t *testing.T) {
 	}
 	login := "segd:" + operator + "@"
 	for range 3 {
-		if _, err := play(t, addr, login, "gate"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := play(t, addr, login, "gate")
+		require.NoError(t, err)
 	}
 	patient := open("127.0.0.2")
 	for i := range 2 * maxConns {
@@ -296,9 +258,8 @@ func TestStrangersAreFew(t *testing.T) {
 		t.Error("who has one connection makes room for who has many")
 	}
 	for i := 3; i < maxClient; i++ {
-		if _, err := play(t, addr, login, "gate"); err != nil {
-			t.Fatalf("connection %d with a password: %v", i, err)
-		}
+		_, err := play(t, addr, login, "gate")
+		require.NoError(t, err, "connection %d with a password", i)
 	}
 	if talks(open("127.0.0.1")) {
 		t.Error("a client has one too many")
@@ -311,17 +272,13 @@ func TestStrangersAreFew(t *testing.T) {
 // docs/security.md has a table of who may make which request: who may not is refused.
 func TestRights(t *testing.T) {
 	rows, err := docs.Table("../../docs/security.md", "Over RTSP")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addr := serveRTSP(t, streams(t, 0), RTSPConfig{Tokens: []string{viewing}})
 	public := ""
 	for _, row := range rows {
 		for _, method := range row.Names {
 			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer conn.Close()
 			_, _ = fmt.Fprintf(conn, "%s rtsp://%s/gate RTSP/1.0\r\nCSeq: 1\r\nTransport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n\r\n", method, addr)
 			var answer base.Response
@@ -339,9 +296,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s is served, and not in the table", method)
 		}
 	}
-	if n := strings.Count(public, ", "); n != 5 {
-		t.Errorf("served are %q", public)
-	}
+	assert.Equal(t, 5, strings.Count(public, ", "), "served are %q", public)
 }
 
 func TestListen(t *testing.T) {
@@ -352,14 +307,11 @@ func TestListen(t *testing.T) {
 		{"192.0.2.1:0", "is not an address of this machine; accepts: another rtsp.addr"},
 		{"nowhere", "accepts: another rtsp.addr"},
 	} {
-		if _, err := Listen(RTSPConfig{Addr: tc.addr}, s); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %s", tc.addr, err, tc.want)
-		}
+		_, err := Listen(RTSPConfig{Addr: tc.addr}, s)
+		assert.ErrorContains(t, err, tc.want, "%s", tc.addr)
 	}
 	unused, err := Listen(RTSPConfig{Addr: "127.0.0.1:0"}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	unused.Close()
 	unused.Close()
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -67,13 +69,10 @@ func watch(t *testing.T, s *Streams, path string) *watcher {
 	if w.decoder, err = codec.NewDecoder(codec.H264); err == nil {
 		err = w.order.Init()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(w.decoder.Close)
-	if w.viewer, err = s.Watch(RTSPProtocol, path, w.write, func(why error) { w.ended = why }); err != nil {
-		t.Fatal(err)
-	}
+	w.viewer, err = s.Watch(RTSPProtocol, path, w.write, func(why error) { w.ended = why })
+	require.NoError(t, err)
 	t.Cleanup(w.viewer.Leave)
 	w.viewer.Start()
 	return w
@@ -142,16 +141,12 @@ func publish(s *Streams, from, to, width, height int) {
 func TestOnce(t *testing.T) {
 	s := streams(t, 0)
 	publish(s, 0, 5, 64, 48)
-	if n := s.Stats().Encoded; n != 0 {
-		t.Fatalf("%d frames were encoded for nobody", n)
-	}
+	require.EqualValues(t, 0, s.Stats().Encoded, "frames were encoded for nobody")
 	a := watch(t, s, "gate")
 	publish(s, 5, 30, 64, 48)
 	b := watch(t, s, "gate")
 	publish(s, 30, 40, 64, 48)
-	if n := s.Stats().Encoded; n != 35 {
-		t.Errorf("%d frames were encoded, want each of 35 once", n)
-	}
+	assert.EqualValues(t, 35, s.Stats().Encoded, "frames were encoded")
 	if n := s.Stats().Viewers; n[RTSPProtocol] != 2 || n[WHEPProtocol] != 0 {
 		t.Errorf("viewers: %v", n)
 	}
@@ -193,9 +188,7 @@ func TestOverlay(t *testing.T) {
 	if !bytes.Equal(bgr, before) {
 		t.Error("the pixels were changed")
 	}
-	if n := s.Stats().Encoded; n != 2 {
-		t.Errorf("%d frames were encoded, want one for each stream", n)
-	}
+	assert.EqualValues(t, 2, s.Stats().Encoded, "frames were encoded")
 	if p := plain.pictures[0]; p.left != p.right || p.width != 64 || p.height != 48 {
 		t.Errorf("the plain picture is %+v, want it whole and even", p)
 	}
@@ -240,9 +233,7 @@ func TestSlowViewer(t *testing.T) {
 	for i, h := range slow.packets[1:] {
 		gaps += int(h.SequenceNumber - slow.packets[i].SequenceNumber - 1)
 	}
-	if gaps != 1 {
-		t.Errorf("%d packets are missing by their numbers, want 1", gaps)
-	}
+	assert.Equal(t, 1, gaps, "packets are missing by their numbers")
 }
 
 // Key frames come when a viewer asks, but not more than two a second, however many ask.
@@ -255,9 +246,7 @@ func TestKeyFrames(t *testing.T) {
 		}
 		show(s)(frame(n, 64, 48))
 	}
-	if keys := w.keys(); !slices.Equal(keys, []int{0, 13, 26, 39}) {
-		t.Errorf("key frames at %v", keys)
-	}
+	assert.Equal(t, []int{0, 13, 26, 39}, w.keys(), "key frames at")
 }
 
 // A camera whose pictures change their size, or their shape, goes on with a key frame; one whose time begins anew goes on
@@ -271,17 +260,13 @@ func TestChanges(t *testing.T) {
 	m.PixelAspect = 4. / 3
 	show(s)(m, bgr)
 	publish(s, 0, 2, 96, 80)
-	if w.ended != nil {
-		t.Fatal(w.ended)
-	}
+	require.NoError(t, w.ended)
 	var got []string
 	for _, p := range w.pictures {
 		got = append(got, fmt.Sprintf("%dx%d %.2f %v", p.width, p.height, p.aspect, p.key))
 	}
 	want := "64x48 1.00 true|64x48 1.00 false|64x48 1.00 false|96x80 1.00 true|96x80 1.00 false|96x80 1.00 false|96x80 1.33 true|96x80 1.00 true|96x80 1.00 false"
-	if strings.Join(got, "|") != want {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, want, strings.Join(got, "|"), "%q", got)
 	last := uint32(0)
 	for i, h := range w.packets {
 		if i > 0 && (h.Timestamp < last || h.Timestamp-last > 3600) {
@@ -341,9 +326,7 @@ func TestEnds(t *testing.T) {
 		if !errors.Is(err, ErrNoStream) || !strings.Contains(err.Error(), `accepts CAMERA and CAMERA/overlay, of the cameras ["gate" "yard"]`) || len(err.Error()) > 300 {
 			t.Errorf("%q: %v", path, err)
 		}
-		if err := s.Check(path); !errors.Is(err, ErrNoStream) {
-			t.Errorf("%q: %v", path, err)
-		}
+		assert.ErrorIs(t, s.Check(path), ErrNoStream, "%q", path)
 	}
 	bad, stays, goes := watch(t, s, "gate"), watch(t, s, "gate/overlay"), watch(t, s, "yard")
 	m, bgr := frame(0, 64, 48)
@@ -351,13 +334,9 @@ func TestEnds(t *testing.T) {
 	bad.deny = true // it is not asked any more
 	m.Width = 1
 	show(s)(m, bgr)
-	if bad.ended == nil || !strings.Contains(bad.ended.Error(), "9216 bytes for 1×48") {
-		t.Errorf("a picture that cannot be: %v", bad.ended)
-	}
+	assert.ErrorContains(t, bad.ended, "9216 bytes for 1×48", "a picture that cannot be")
 	s.Cameras([]string{"gate"})
-	if !errors.Is(goes.ended, ErrRemoved) {
-		t.Errorf("the camera is gone: %v", goes.ended)
-	}
+	assert.ErrorIs(t, goes.ended, ErrRemoved, "the camera is gone")
 	again := watch(t, s, "gate/overlay")
 	show(s)(frame(1, 64, 48))
 	if len(again.pictures) != 1 || stays.ended == nil {
@@ -368,9 +347,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("closed: %v, %v", err, again.ended)
 	}
 	s.Cameras([]string{"gate"})
-	if err := s.Check("gate"); !errors.Is(err, ErrClosed) {
-		t.Errorf("a camera after the end: %v", err)
-	}
+	assert.ErrorIs(t, s.Check("gate"), ErrClosed, "a camera after the end")
 }
 
 // show sends a frame with that picture.

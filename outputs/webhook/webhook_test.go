@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -113,9 +115,7 @@ func run(t *testing.T, log *slog.Logger, hooks ...Hook) (s *Sender, stop func())
 	t.Helper()
 	s = New("1.2.3", log)
 	s.times = times{answer: waitfor.Limit, minRetry: time.Millisecond, maxRetry: 4 * time.Millisecond, old: time.Hour, last: waitfor.Limit}
-	if err := s.Set(hooks); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set(hooks))
 	return s, start(t, s)
 }
 
@@ -126,9 +126,7 @@ func start(t *testing.T, s *Sender) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := s.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Run(ctx))
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -141,9 +139,7 @@ func start(t *testing.T, s *Sender) (stop func()) {
 // The example of Standard Webhooks' reference libraries.
 func TestSign(t *testing.T) {
 	key, err := ParseSecret(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)); got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
 		t.Errorf("%s", got)
 	}
@@ -154,9 +150,7 @@ func TestPost(t *testing.T) {
 	srv := serve(t, nil)
 	srv.Start()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	s, stop := run(t, nil, Hook{Name: "signed", URL: srv.URL + "/x?y=z", SecretFile: file}, Hook{Name: "plain", URL: srv.URL})
 	want := event(7)
 	s.Event(want)
@@ -181,9 +175,7 @@ func TestPost(t *testing.T) {
 			t.Errorf("headers %v", p.header)
 		}
 		var got segdv1.Event
-		if err := protojson.Unmarshal(p.event.Data, &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, protojson.Unmarshal(p.event.Data, &got))
 		e := p.event
 		e.Data = nil
 		expected := cloudEvent{
@@ -195,9 +187,7 @@ func TestPost(t *testing.T) {
 		} else if !proto.Equal(&got, want) {
 			t.Errorf("event %v; want %v", &got, want)
 		}
-		if fmt.Sprint(e) != fmt.Sprint(expected) {
-			t.Errorf("%+v\nwant %+v", e, expected)
-		}
+		assert.Equal(t, fmt.Sprint(expected), fmt.Sprint(e), "%+v\nwant %+v", e, expected)
 	}
 	if len(ids) != 2 || signed != 2 {
 		t.Errorf("%d ids and %d signed of 2 events, each posted to 2 servers", len(ids), signed)
@@ -226,9 +216,7 @@ func TestWants(t *testing.T) {
 		{"of no zone", Hook{Zones: []string{"door"}}, &segdv1.Event{Kind: appeared}, false},
 		{"all of them", Hook{Kinds: []string{"object_entered"}, Cameras: []string{"gate"}, Classes: []string{"person"}, Zones: []string{"door"}}, event(1), true},
 	} {
-		if got := tt.hook.wants(tt.ev); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
+		assert.Equal(t, tt.want, tt.hook.wants(tt.ev), "%s", tt.name)
 	}
 }
 
@@ -309,9 +297,7 @@ func TestEndWhileServerHangs(t *testing.T) {
 	defer close(hanging)
 	s := New("1.2.3", nil)
 	s.times.answer, s.times.last = time.Hour, 10*time.Millisecond
-	if err := s.Set([]Hook{{Name: "door", URL: srv.URL}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set([]Hook{{Name: "door", URL: srv.URL}}))
 	s.Event(event(0))
 	stop := start(t, s)
 	waitfor.True(t, "posted", func() bool { return len(srv.posts()) > 0 })
@@ -348,9 +334,7 @@ func TestRefused(t *testing.T) {
 	if st := s.Stats()[0]; st != (Stats{Name: "door", Delivered: 3, Failed: 7, Refused: 4}) {
 		t.Errorf("%+v", st)
 	}
-	if n := len(elsewhere.posts()); n != 0 {
-		t.Errorf("%d posts where the server sent us", n)
-	}
+	assert.Equal(t, 0, len(elsewhere.posts()), "posts where the server sent us")
 }
 
 // While a server hangs, so many events wait, the newest, and no camera waits for them.
@@ -377,9 +361,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	close(hang)
 	waitfor.True(t, "it goes on", func() bool { return s.Stats()[0].Delivered == 1 })
-	if got := srv.sequences(); !slices.Equal(got, []string{"0", "0"}) {
-		t.Errorf("posted %q", got)
-	}
+	assert.Equal(t, []string{"0", "0"}, srv.sequences(), "posted")
 }
 
 // A server that hangs is given up for a while, and an event that is too old for ever.
@@ -390,9 +372,7 @@ func TestTooOld(t *testing.T) {
 	defer close(hang)
 	s := New("1.2.3", nil)
 	s.times = times{answer: 10 * time.Millisecond, minRetry: time.Millisecond, maxRetry: time.Millisecond, old: 50 * time.Millisecond, last: time.Millisecond}
-	if err := s.Set([]Hook{{Name: "door", URL: srv.URL}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set([]Hook{{Name: "door", URL: srv.URL}}))
 	start(t, s)
 	s.Event(event(0))
 	waitfor.True(t, "given up", func() bool { return s.Stats()[0].Expired == 1 })
@@ -422,20 +402,14 @@ func TestSet(t *testing.T) {
 	if all := s.Stats(); len(all) != 2 || all[1].Name != "gone" {
 		t.Errorf("%+v; want the hooks as they were", all)
 	}
-	if err := s.Set([]Hook{{Name: "door", URL: worse.URL}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set([]Hook{{Name: "door", URL: worse.URL}}))
 	waitfor.True(t, "posted to another that does not take it", func() bool { return len(worse.posts()) >= 2 })
-	if err := s.Set([]Hook{{Name: "door", URL: good.URL}, {Name: "new", URL: good.URL}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set([]Hook{{Name: "door", URL: good.URL}, {Name: "new", URL: good.URL}}))
 	waitfor.True(t, "it comes to the other server", func() bool { return s.Stats()[0].Delivered == 1 })
 	s.Event(event(1))
 	waitfor.True(t, "the next ones too", func() bool { return len(good.posts()) == 3 })
 	stop()
-	if got := good.sequences(); !slices.Equal(got, []string{"0", "1", "1"}) {
-		t.Errorf("posted %q", got)
-	}
+	assert.Equal(t, []string{"0", "1", "1"}, good.sequences(), "posted")
 	if text := said(); strings.Count(text, "500 Internal Server Error") != 1 {
 		t.Errorf("each server that takes nothing is to be told of once:\n%s", text)
 	}
@@ -450,9 +424,7 @@ func TestSame(t *testing.T) {
 	write := func(name string, text []byte) string {
 		t.Helper()
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, text, 0o600))
 		return name
 	}
 	write("secret", []byte(secret))
@@ -460,9 +432,7 @@ func TestSame(t *testing.T) {
 	ready := func(h Hook) *target {
 		t.Helper()
 		made, err := h.ready()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return made
 	}
 	h := Hook{Name: "a", URL: "https://h", SecretFile: file, CA: ca, Kinds: []string{"camera_up"}}
@@ -499,9 +469,7 @@ func TestEnd(t *testing.T) {
 		s := New("1.2.3", log)
 		s.times.minRetry, s.times.maxRetry = time.Hour, time.Hour
 		s.times.answer, s.times.last = waitfor.Limit, waitfor.Limit
-		if err := s.Set([]Hook{{Name: "door", URL: srv.URL}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Set([]Hook{{Name: "door", URL: srv.URL}}))
 		for n := range 3 {
 			s.Event(event(n)) // which waits for Run
 		}
@@ -527,31 +495,21 @@ func TestTLS(t *testing.T) {
 	srv := serve(t, nil)
 	srv.StartTLS()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600))
 	trusted, not := Hook{Name: "trusted", URL: srv.URL, CA: ca}, Hook{Name: "not", URL: srv.URL}
-	if err := Try(t.Context(), trusted); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Try(t.Context(), trusted))
 	if err := Try(t.Context(), not); err == nil || !strings.HasPrefix(err.Error(), "webhook: not: ") {
 		t.Errorf("%v; want the certificate refused", err)
 	}
 	s, _ := run(t, nil, trusted, not)
 	s.Event(event(0))
 	waitfor.True(t, "posted", func() bool { st := s.Stats(); return st[0].Delivered == 1 && st[1].Failed > 0 })
-	if len(srv.posts()) != 1 {
-		t.Errorf("%d posts; want one, of who trusts the server", len(srv.posts()))
-	}
+	assert.Len(t, srv.posts(), 1, "posts")
 	old := serve(t, nil)
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
-	if err := Try(t.Context(), Hook{Name: "old", URL: old.URL, CA: ca}); err == nil || !strings.Contains(err.Error(), "protocol version") {
-		t.Errorf("%v; want TLS 1.1 refused", err)
-	}
-	if err := Try(t.Context(), Hook{Name: "plain", URL: "http" + strings.TrimPrefix(srv.URL, "https")}); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, Try(t.Context(), Hook{Name: "old", URL: old.URL, CA: ca}), "protocol version")
+	assert.NoError(t, Try(t.Context(), Hook{Name: "plain", URL: "http" + strings.TrimPrefix(srv.URL, "https")}))
 }
 
 func TestParseSecret(t *testing.T) {
