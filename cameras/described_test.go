@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/config"
 )
@@ -17,21 +18,13 @@ import (
 func TestCamerasAsDescribed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../web/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("openapi.json", doc))
 	schema, err := c.Compile("openapi.json#/components/schemas/NewCamera")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sum := strings.Repeat("0a", 32)
 	const zone = `"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]]`
 	with := func(more string) string { return `{"name": "a", "url": "rtsps://h/", ` + more + `}` }
@@ -150,16 +143,12 @@ func TestCamerasAsDescribed(t *testing.T) {
 		"a": true, "a/b:c": true, "/": true, "a\nb": true, ":": false, "a:b": false, "": false,
 	} {
 		text, err := json.Marshal(map[string]string{"name": "a", "url": url})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cameras = append(cameras, tried{string(text), ok})
 	}
 	for _, tt := range cameras {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(tt.camera))
-		if err != nil {
-			t.Fatalf("%s: %v", tt.camera, err)
-		}
+		require.NoError(t, err, "%s", tt.camera)
 		if err := schema.Validate(value); (err == nil) != tt.ok {
 			t.Errorf("%s: openapi.json: %v; want accepted %v", tt.camera, err, tt.ok)
 		}

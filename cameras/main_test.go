@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/api"
@@ -201,9 +202,7 @@ type running struct {
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
 	cfg, err := config.Parse("segd.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cfg
 }
 
@@ -223,16 +222,12 @@ func begin(t *testing.T, host *testHost, shared bool, text string, kept *memory,
 	r.Manager = New(Config[*still]{Host: host, Shared: shared, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	cfg := parse(t, text)
 	marks, err := Check(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	with := Initial{Settings: cfg, Marks: marks, Open: func(int) error { return nil }}
 	if kept != nil {
 		with.Kept = Kept{Bucket: kept, KeyFile: key, Checkpoints: kept}
 	}
-	if err := r.Start(t.Context(), with); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Start(t.Context(), with))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = r.Running().Run(ctx) })

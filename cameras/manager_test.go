@@ -17,6 +17,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/config"
@@ -55,36 +58,24 @@ func TestAddedCameras(t *testing.T) {
 
 	// Zones alone do not have the camera begin anew. A url as it is listed keeps the password.
 	const zones = `, "zones": [{"name": "porch", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`
-	if err := r.set("yard", []byte(`{"url": "`+shown+`"`+zones)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.set("yard", []byte(`{"url": "`+shown+`"`+zones)))
 	cam, err := r.Running().Camera("yard")
 	if err != nil || len(cam.zones.Zones) != 1 {
 		t.Errorf("%v, %v", cam.zones, err)
 	}
-	if err := r.set("yard", []byte(`{"rotate": 90}`)); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.host.begun(); !slices.Equal(got, []string{"yard", "yard"}) {
-		t.Errorf("%q were built; want yard, and again to be turned", got)
-	}
-	if err := r.set("yard", []byte(`{"paused": true}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.set("yard", []byte(`{"rotate": 90}`)))
+	assert.Equal(t, []string{"yard", "yard"}, r.host.begun(), "were built")
+	require.NoError(t, r.set("yard", []byte(`{"paused": true}`)))
 	r.runs("gate")
 	if d := r.declared("yard"); !d.Paused || d.Fault != "" {
 		t.Errorf("%+v", d)
 	}
-	if !slices.Contains(r.host.removed, "yard") {
-		t.Error("what was counted of the paused camera stays")
-	}
+	assert.Contains(t, r.host.removed, "yard", "what was counted of the paused camera stays")
 	r.stop()
 
 	r = begin(t, &testHost{}, false, file, kept, key)
 	r.runs("gate")
-	if err := r.set("", []byte(`{"name": "yard", "paused": null}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.set("", []byte(`{"name": "yard", "paused": null}`)))
 	r.runs("gate", "yard")
 	if i := slices.IndexFunc(r.Settings().Cameras, func(c config.Camera) bool { return c.Name == "yard" }); !strings.Contains(r.Settings().Cameras[i].URL, "geheim") {
 		t.Error("it has lost its password")
@@ -93,13 +84,9 @@ func TestAddedCameras(t *testing.T) {
 
 	r = begin(t, &testHost{}, false, file, kept, key)
 	r.runs("gate", "yard")
-	if err := r.Remove(t.Context(), "yard"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Remove(t.Context(), "yard"))
 	r.runs("gate")
-	if !slices.Equal(r.host.gone, []string{"yard"}) {
-		t.Errorf("%q were said to go", r.host.gone)
-	}
+	assert.Equal(t, []string{"yard"}, r.host.gone, "were said to go")
 	if len(kept.values) > 0 || !slices.Equal(kept.deleted, []string{"yard"}) {
 		t.Errorf("%d cameras are kept, checkpoints of %q were deleted", len(kept.values), kept.deleted)
 	}
@@ -230,9 +217,7 @@ func TestChangeThatCannotBeBuilt(t *testing.T) {
 		t.Errorf("%+v", d) // it is kept once more, encrypted anew
 	}
 	r.host.unable = ""
-	if err := r.set("yard", []byte(`{"rotate": 180}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.set("yard", []byte(`{"rotate": 180}`)))
 	r.runs("yard")
 	if d := r.declared("yard"); d.Fault != "" {
 		t.Errorf("%+v", d)
@@ -246,9 +231,7 @@ func TestReload(t *testing.T) {
 	marked := fmt.Sprintf("{name: gate, url: 'whip:', annotation: %q}", marks)
 	r := begin(t, &testHost{}, false, "cameras: ["+marked+", {name: old, url: 'whip:'}]\n", nil, "")
 	r.add(`{"name": "yard", "url": "whip:"}`)
-	if got := r.host.begun(); !slices.Equal(got, []string{"gate marked", "old", "yard"}) {
-		t.Errorf("%q were built", got)
-	}
+	assert.Equal(t, []string{"gate marked", "old", "yard"}, r.host.begun(), "were built")
 	reload := func(text string) (added, changed, removed, restart []string, err error) {
 		out, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) { return parse(t, text), nil })
 		return out.Added, out.Changed, out.Removed, out.Restart, err
@@ -300,9 +283,7 @@ func TestReloadPrivacy(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	r.runs("gate", "own", "yard")
-	if got := r.host.begun(); !slices.Equal(got, []string{"gate", "yard"}) {
-		t.Errorf("%q were built", got)
-	}
+	assert.Equal(t, []string{"gate", "yard"}, r.host.begun(), "were built")
 	for _, cam := range r.Settings().Cameras {
 		if every := cam.Detect.Every; cam.Name != "own" && every != config.DefaultPrivacyEvery {
 			t.Errorf("camera %s is looked at every %s", cam.Name, every)
@@ -343,9 +324,7 @@ func TestOneAfterAnother(t *testing.T) {
 		_, err := r.Add(ctx, []byte(`{"name": "yard", "url": "whip:"}`))
 		refused(t, err, http.StatusGatewayTimeout, "another change of the cameras is in hand")
 		close(hold)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-done)
 		r.runs("gate")
 		r.stop()
 		_, err = r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`))
@@ -443,9 +422,7 @@ func TestAssign(t *testing.T) {
 	if faults := r.Assign(t.Context(), []*fleet.Lease{lease("gate", 7)}); len(faults) > 0 {
 		t.Error(faults)
 	}
-	if got := r.host.begun(); !slices.Equal(got, []string{"gate 7"}) {
-		t.Errorf("%q were built; want gate, with nothing marked", got)
-	}
+	assert.Equal(t, []string{"gate 7"}, r.host.begun(), "were built")
 }
 
 // What is added while a box reads what is kept stays, and what the configuration has too keeps its checkpoints.
@@ -461,9 +438,8 @@ func TestFleetAddsWhileItFollows(t *testing.T) {
 		r.add(`{"name": "gate", "url": "whip:"}`)
 		var second sync.WaitGroup
 		second.Go(func() {
-			if _, err := r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`)); err != nil {
-				t.Error(err)
-			}
+			_, err := r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`))
+			assert.NoError(t, err)
 		})
 		synctest.Wait()
 		close(slow)
@@ -475,9 +451,7 @@ func TestFleetAddsWhileItFollows(t *testing.T) {
 		r.stop()
 		both := begin(t, &testHost{}, true, "cameras: [{name: gate, url: 'whip:'}]", kept, key)
 		synctest.Wait()
-		if err := kept.ForgetCamera(t.Context(), "gate"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, kept.ForgetCamera(t.Context(), "gate"))
 		synctest.Wait()
 		if slices.Contains(kept.deleted, "gate") || both.declared("gate").Source != "file" {
 			t.Errorf("of %q the checkpoints were removed; %+v is there", kept.deleted, both.declared("gate"))
@@ -501,26 +475,18 @@ func TestFleetFollows(t *testing.T) {
 		if faults := two.Assign(t.Context(), []*fleet.Lease{lease("gate", 1), lease("yard", 2)}); len(faults) > 0 {
 			t.Error(faults)
 		}
-		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1", "yard 2"}) {
-			t.Errorf("%q were built", got)
-		}
-		if err := one.set("gate", []byte(`{"rotate": 90}`)); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, []string{"gate 1", "yard 2"}, two.host.begun(), "were built")
+		assert.NoError(t, one.set("gate", []byte(`{"rotate": 90}`)))
 		synctest.Wait()
 		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1"}) || two.Settings().Cameras[0].Rotate != 90 {
 			t.Errorf("%q were built, of %+v", got, two.Settings().Cameras)
 		}
-		if err := one.Remove(t.Context(), "gate"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, one.Remove(t.Context(), "gate"))
 		synctest.Wait()
 		if got := names(two.Settings().Cameras); !slices.Equal(got, []string{"yard"}) || two.declared("gate").Name != "" || !slices.Contains(kept.deleted, "gate") {
 			t.Errorf("%q are there", got)
 		}
-		if got := len(two.Running().Cameras()); got != 1 {
-			t.Errorf("%d cameras run", got)
-		}
+		assert.Equal(t, 1, len(two.Running().Cameras()), "cameras run")
 		one.stop()
 		two.stop()
 	})
@@ -529,12 +495,8 @@ func TestFleetFollows(t *testing.T) {
 // A picture of a folder is one, and a path is taken from the base.
 func TestTry(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 0), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pictures"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 0), 0o600))
 	r := begin(t, &testHost{}, false, none, nil, "")
 	r.base = dir
 	tried, err := r.Try(t.Context(), []byte(`{"url": "dir:pictures"}`))
@@ -551,16 +513,11 @@ func TestTry(t *testing.T) {
 		t.Errorf("a picture that is to be hidden: %v", err)
 	}
 	// An added camera's own settings count where it is named.
-	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 255), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Add(t.Context(), []byte(`{"name": "half", "url": "dir:pictures", "privacy": {"off": true}, "ignore": [[[0, 0], [0.5, 0], [0.5, 1], [0, 1]]]}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64, 255), 0o600))
+	_, err = r.Add(t.Context(), []byte(`{"name": "half", "url": "dir:pictures", "privacy": {"off": true}, "ignore": [[[0, 0], [0.5, 0], [0.5, 1], [0, 1]]]}`))
+	require.NoError(t, err)
 	tried, err = r.Try(t.Context(), []byte(`{"camera": "half", "url": "dir:pictures"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if left, right := tried.BGR[3*10], tried.BGR[3*90]; tried.Hidden || left != 0 || right != 255 {
 		t.Errorf("where nobody looks it is %d, elsewhere %d; want 0 and 255", left, right)
 	}
@@ -568,9 +525,8 @@ func TestTry(t *testing.T) {
 	settings.Privacy = config.Privacy{}
 	r.current.Store(&settings)
 	const hides = `"detect": {"classes": ["person"]}, "privacy": {"fill": ["person"]}`
-	if _, err := r.Add(t.Context(), []byte(`{"name": "rest", "url": "dir:pictures", "paused": true, `+hides+`}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.Add(t.Context(), []byte(`{"name": "rest", "url": "dir:pictures", "paused": true, `+hides+`}`))
+	require.NoError(t, err)
 	rests := r.known.Load().added["rest"]
 	r.known.Store(r.known.Load().with(&addedCamera{storedCamera: rests.storedCamera})) // as after a start
 	for body, hidden := range map[string]bool{
@@ -593,8 +549,6 @@ func picture(t *testing.T, width, height int, grey uint8) []byte {
 		img.Pix[i] = grey
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, img))
 	return b.Bytes()
 }

@@ -2,8 +2,9 @@ package cameras
 
 import (
 	"bytes"
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest"
@@ -19,18 +20,14 @@ func TestSource(t *testing.T) {
 	want := ingest.Config{
 		Camera: "gate", URL: "rtsps://h/", Transport: "tcp", Decode: codec.CUDA, Clock: "arrival", Fingerprint: "ab", FPS: 5, Loop: true,
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, got)
 }
 
 // What a camera hides and ignores is as its settings say.
 func TestPrivacy(t *testing.T) {
 	got := Privacy(config.Privacy{Blur: []string{"person"}, Fill: []string{"car"}, Except: config.Kept, Margin: "2.5%", Show: config.ShowOperator})
 	want := privacy.Config{Blur: []string{"person"}, Fill: []string{"car"}, ExceptKept: true, Margin: 0.025, Operators: true}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, want, got)
 	if got := Privacy(config.Privacy{}); got.On() {
 		t.Errorf("%+v hides something", got)
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/api"
 )
 
@@ -27,9 +30,7 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 	r.stop()
 
 	var value stored
-	if err := json.Unmarshal(kept.values["good"], &value); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(kept.values["good"], &value))
 	damaged, future := value, value
 	damaged.Sealed = bytes.Clone(value.Sealed)
 	damaged.Sealed[40] ^= 1
@@ -38,9 +39,7 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 		kept.values[name], _ = json.Marshal(v)
 	}
 	kept.values["nonsense"] = []byte("{")
-	if err := os.Remove(marks); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(marks))
 	const both = "cameras: [{name: both, url: 'rtsp://127.0.0.1:1/'}]\n"
 	r = begin(t, &testHost{}, false, both, kept, key)
 	r.runs("both", "good")
@@ -58,14 +57,10 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 		t.Errorf("both: %+v", d)
 	}
 	refused(t, r.set("future", []byte(`{"fps": 3}`)), 409, "accepts its removal")
-	if err := r.Remove(t.Context(), "nonsense"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.Remove(t.Context(), "nonsense"))
 
 	// What is wrong with one can be mended by a change, or outside and a reload.
-	if err := r.set("gone", []byte(`{"annotation": null}`)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.set("gone", []byte(`{"annotation": null}`)))
 	r.runs("both", "gone", "good")
 	r.reload(none)
 	r.runs("both", "gone", "good")
@@ -76,17 +71,13 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 
 	// Another key, and none.
 	right, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, text := range []string{strings.Repeat("12", 32), "", "no key"} {
 		if err := os.Remove(key); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 		if text != "" {
-			if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(key, []byte(text), 0o600))
 		}
 		r := begin(t, &testHost{}, false, none, kept, key)
 		if d := r.declared("good"); d.Fault == "" || d.URL != "" {
@@ -94,23 +85,17 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 		}
 		_, err := r.Add(t.Context(), []byte(`{"name": "new", "url": "whip:"}`))
 		refused(t, err, 503, "cameras.key")
-		if r.declared("new").Name != "" {
-			t.Errorf("key %q: it was added all the same", text)
-		}
+		assert.Equal(t, "", r.declared("new").Name, "key %q: it was added all the same", text)
 		if now, _ := os.ReadFile(key); string(now) != text {
 			t.Errorf("key %q is now %q", text, now)
 		}
 		r.runs()
 		r.stop()
 	}
-	if err := os.WriteFile(key, []byte(strings.Repeat("12", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("12", 32)), 0o600))
 	r = begin(t, &testHost{}, false, none, kept, key)
 	r.runs()
-	if err := os.WriteFile(key, right, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(key, right, 0o600))
 	r.reload(none)
 	r.runs("both", "gone", "good")
 	r.add(`{"name": "new", "url": "whip:"}`)

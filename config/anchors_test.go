@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Anchors, aliases and merged mappings stand for what they would be written out as, and a byte order mark for nothing.
@@ -25,16 +27,10 @@ func TestAnchors(t *testing.T) {
 		"  - {name: yard, url: 'rtsp://h/c', transport: tcp, decode: software, detect: {classes: [person], max_objects: 3}}\n" +
 		"  - {name: d, url: 'rtsp://h/d', detect: {classes: [person], max_objects: 3}}\n"
 	got, err := Parse("f", []byte(with), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := Parse("f", []byte(without), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-written out +with anchors:\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(want, got), "-written out +with anchors")
 }
 
 // What aliases make of a small file is bounded.
@@ -47,9 +43,7 @@ func TestAliasesAreBounded(t *testing.T) {
 		"itself": {"x-a: &a {<<: *a}\nlog: *a\n", "merges in merges, 16 deep"},
 	} {
 		_, err := Parse("f", []byte(tt.text), nil)
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %.200v; want %q", name, err, tt.want)
-		}
+		assert.ErrorContains(t, err, tt.want, "%s", name)
 	}
 }
 

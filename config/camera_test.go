@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/config"
 )
@@ -21,20 +23,12 @@ func TestParseCamera(t *testing.T) {
 		"lines": [{"name": "street", "points": [[0, 0.5], [1, 0.5]]}], "transport": null}`
 	dir := t.TempDir()
 	file := filepath.Join(dir, "segd.yaml")
-	if err := os.WriteFile(file, []byte("cameras: ["+json+"]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("cameras: ["+json+"]"), 0o600))
 	want, err := config.Load(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := config.ParseCamera(t.Context(), []byte(json), dir, &config.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.Cameras[0], got); diff != "" {
-		t.Error(diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(want.Cameras[0], got))
 	if got.URL != "dir:"+filepath.Join(dir, "pictures") || got.Transport != "auto" {
 		t.Errorf("%+v", got)
 	}
@@ -43,9 +37,7 @@ func TestParseCamera(t *testing.T) {
 // All that is wrong is named at once, each at its place.
 func TestParseCameraFaults(t *testing.T) {
 	names := filepath.Join(t.TempDir(), "names")
-	if err := os.WriteFile(names, []byte("badger\nfox\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(names, []byte("badger\nfox\n"), 0o600))
 	for name, tt := range map[string]struct {
 		text string
 		want []string // paths and the beginnings of what is said
@@ -75,9 +67,7 @@ func TestParseCameraFaults(t *testing.T) {
 			if !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
 				t.Errorf("%q\nwant %q", got, tt.want)
 			}
-			if strings.Contains(err.Error(), "geheim") {
-				t.Errorf("the password is in %v", err)
-			}
+			assert.NotContains(t, err.Error(), "geheim", "the password is in %v", err)
 		})
 	}
 }
@@ -127,13 +117,10 @@ func TestParseCameraPrivacy(t *testing.T) {
 // What is hidden in all cameras may have a name of the detector's own, also where the camera says nothing of what it detects.
 func TestParseCameraPrivacyOfNames(t *testing.T) {
 	names := filepath.Join(t.TempDir(), "names.txt")
-	if err := os.WriteFile(names, []byte("forklift\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(names, []byte("forklift\n"), 0o600))
 	in := &config.Config{Detector: config.Detector{Names: names}, Privacy: config.Privacy{Blur: []string{"forklift"}, Margin: "10%", Show: config.ShowNobody}}
 	for _, more := range []string{`"privacy": {"off": true}`, `"fps": 5`, `"detect": {"classes": ["forklift"]}`} {
-		if _, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+more+`}`), "", in); err != nil {
-			t.Errorf("%s: %v", more, err)
-		}
+		_, err := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "whip:", `+more+`}`), "", in)
+		assert.NoError(t, err, "%s", more)
 	}
 }

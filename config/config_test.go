@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/cameraurl"
@@ -24,17 +26,14 @@ const minimal = "cameras:\n  - name: gate\n    url: rtsp://cam/1\n"
 func TestLoopback(t *testing.T) {
 	for _, host := range []string{"localhost", "LOCALHOST", "127.0.0.2", "[::1]", "[::1%lo]"} {
 		text := fmt.Sprintf("http: {addr: '%[1]s:1'}\nnats: {addr: '%[1]s:2'}\nrtsp: {addr: '%[1]s:3'}\nwhip: {addr: '%[1]s:4'}\n", host)
-		if _, err := config.Parse("f", []byte(text+minimal), nil); err != nil {
-			t.Errorf("%s: %v", host, err)
-		}
+		_, err := config.Parse("f", []byte(text+minimal), nil)
+		assert.NoError(t, err, "%s", host)
 	}
 }
 
 func TestDefaults(t *testing.T) {
 	got, err := config.Parse("segd.yaml", []byte(minimal), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &config.Config{
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
@@ -50,9 +49,7 @@ func TestDefaults(t *testing.T) {
 		Cameras: []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", Deinterlace: "auto", FPS: 25,
 			Detect: config.Detect{Classes: []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}, Every: "1s", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 func TestEveryKey(t *testing.T) {
@@ -110,9 +107,7 @@ cameras:
     ignore: [[[0, 0], [0.5, 0], [0.5, 1]]]
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	byDefault := config.Detect{Classes: config.DefaultDetectClasses(), Every: "200ms", Score: 0.65, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}
 	want := &config.Config{
 		Site: "yard",
@@ -161,9 +156,7 @@ cameras:
 				Ignore:  [][][]float64{{{0, 0}, {0.5, 0}, {0.5, 1}}}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 	layout := zones.Layout{
 		Zones: []zones.Zone{
 			{Name: "yard", Polygon: []zones.Point{{0, 0}, {0.5, 0}, {0.5, 1}}, By: zones.ByShare, Share: 0.25, Dwell: time.Minute},
@@ -171,9 +164,7 @@ cameras:
 		},
 		Lines: []zones.Line{{Name: "street", Points: []zones.Point{{0, 0.5}, {1, 0.5}}}},
 	}
-	if diff := cmp.Diff(layout, got.Cameras[3].Layout()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(layout, got.Cameras[3].Layout()))
 }
 
 // faultTable seeds the fuzz target too.
@@ -533,9 +524,7 @@ func TestFaults(t *testing.T) {
 			if !errors.As(err, &faults) {
 				t.Fatalf("Parse returned %v, want Faults", err)
 			}
-			if diff := cmp.Diff(tt.want, strings.Split(err.Error(), "\n")); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(tt.want, strings.Split(err.Error(), "\n")))
 		})
 	}
 }
@@ -543,9 +532,7 @@ func TestFaults(t *testing.T) {
 // The library words a syntax error; the place and that it is one line are ours.
 func TestProxies(t *testing.T) {
 	h := config.HTTP{TrustedProxies: []string{"10.0.0.7", "10.1.2.3/16", "2001:db8::1", "::ffff:192.0.2.1"}}
-	if got := fmt.Sprint(h.Proxies()); got != "[10.0.0.7/32 10.1.0.0/16 2001:db8::1/128 192.0.2.1/32]" {
-		t.Error(got)
-	}
+	assert.Equal(t, "[10.0.0.7/32 10.1.0.0/16 2001:db8::1/128 192.0.2.1/32]", fmt.Sprint(h.Proxies()))
 }
 
 func TestNotYAML(t *testing.T) {
@@ -567,9 +554,7 @@ func TestEnvironment(t *testing.T) {
 		"SEGD_SITE=env", "SEGD_HTTP_ADDR=127.0.0.1:1", "SEGD_MODEL_SHORT_SIDE=256", "SEGD_MODEL_RGB=true",
 		"SEGD_CAMERAS=x", "SEGD_PORT=tcp://10.0.0.1", "HOME=/root", "odd",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Site != "env" || c.HTTP.Addr != "127.0.0.1:1" || c.Model.ShortSide != 256 || !c.Model.RGB || len(c.Cameras) != 1 {
 		t.Errorf("got %+v", c)
 	}
@@ -581,9 +566,7 @@ func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(dir, "segd.yaml")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("gate.secret", "ge/h#ei:m @%\r\n")
 	write("segd.yaml", `
@@ -592,14 +575,10 @@ cameras:
   - {name: b, url: "mjpeg+https://a%40b@h/", password_file: "`+filepath.Join(dir, "gate.secret")+`"}
 `)
 	c, err := config.Load(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, name := range []string{"admin", "a@b"} {
 		u, err := cameraurl.Parse(c.Cameras[i].URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if password, _ := u.Network.User.Password(); password != "ge/h#ei:m @%" || u.Network.User.Username() != name {
 			t.Errorf("user %q with the password %q", u.Network.User.Username(), password)
 		}
@@ -616,9 +595,7 @@ cameras:
   - {name: c, url: "rtsp://u@h/", password_file: large}
 `)
 	_, err = config.Load(t.Context(), file, nil)
-	if err == nil {
-		t.Fatal("no fault")
-	}
+	require.Error(t, err, "no fault")
 	lines := strings.Split(err.Error(), "\n")
 	for i, want := range []string{
 		":3:50: cameras[0].password_file: open " + dir + "/none: no such file or directory; accepted: a file with the camera's password",
@@ -629,9 +606,7 @@ cameras:
 			t.Errorf("%q\nwant it to say %q", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "geheim") {
-		t.Errorf("the password is in %q", err)
-	}
+	assert.NotContains(t, err.Error(), "geheim", "the password is in %q", err)
 }
 
 func TestLoadResolvesPaths(t *testing.T) {
@@ -648,13 +623,9 @@ cameras:
   - {name: c, url: "rtsp://cam/1"}
   - {name: d, url: plain.mkv}
 `
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := config.Load(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
 		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key,
 		c.MQTT.PasswordFile, c.MQTT.TLS.CA, c.MQTT.TLS.Cert, c.MQTT.TLS.Key,
@@ -663,9 +634,7 @@ cameras:
 		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key",
 		dir + "/m.password", "/abs/ca.pem", dir + "/m.pem", dir + "/m.key",
 		dir + "/w.secret", dir + "/w.pem"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 	// Kept at one place, handed over at another.
 	if c, err = config.LoadIn(t.Context(), "/etc/segd", file, nil); err != nil || c.Cameras[0].Annotation != "/etc/segd/a.json" || c.Model.Path != "/abs/m.onnx" {
 		t.Errorf("%+v %v", c, err)
@@ -674,9 +643,7 @@ cameras:
 
 func TestLoadMissingFile(t *testing.T) {
 	_, err := config.Load(t.Context(), "/does/not/exist.yaml", nil)
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // The classes of a detector with names of its own are held against these.
@@ -684,9 +651,7 @@ func TestDetectorNames(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("names.txt", "crate\nfork lift\n")
@@ -705,9 +670,7 @@ func TestDetectorNames(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s, %s: %v, want %q", tt.names, tt.class, err, tt.want)
-		}
+		assert.ErrorContains(t, err, tt.want, "%s, %s", tt.names, tt.class)
 	}
 }
 
@@ -717,9 +680,7 @@ func TestDefaultClasses(t *testing.T) {
 	for names, want := range map[string][]string{"": config.DefaultDetectClasses(), "dog\ntruck\nperson\n": {"person", "truck"}, "crate\nfork lift\n": {"crate", "fork lift"}} {
 		detector := ""
 		if names != "" {
-			if err := os.WriteFile(filepath.Join(dir, "names.txt"), []byte(names), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "names.txt"), []byte(names), 0o600))
 			detector = "detector: {path: d.onnx, names: names.txt}\n"
 		}
 		file := filepath.Join(dir, "segd.yaml")
@@ -727,13 +688,9 @@ func TestDefaultClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := config.Load(t.Context(), file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		added, err := config.ParseCamera(t.Context(), []byte(`{"name": "d", "url": "whip:", "detect": null}`), dir, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, cam := range append(c.Cameras, added) {
 			if !slices.Equal(cam.Detect.Classes, want) || cam.Detect.On() != (cam.Name != "c") {
 				t.Errorf("names %q, camera %s: %+v; want %v", names, cam.Name, cam.Detect, want)
@@ -745,9 +702,7 @@ func TestDefaultClasses(t *testing.T) {
 // The example that ships must be accepted as it stands.
 func TestExampleFile(t *testing.T) {
 	c, err := config.Load(t.Context(), "../deploy/segd.example.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := c.Cameras[0].Detect, c.Cameras[1].Detect; !reflect.DeepEqual(got, want) {
 		t.Errorf("the first camera has %+v, which its comments say is the default; that is %+v", got, want)
 	}
@@ -790,8 +745,7 @@ cameras:
 // What segd serves at / is no path of a proxy: web's tests hold this list against what it serves.
 func TestServedIsNoBasePath(t *testing.T) {
 	for _, name := range []string{"api", "assets", "fleet", "history", "livez", "login", "metrics", "publish", "readyz", "recordings", "whip"} {
-		if _, err := config.Parse("f", []byte("http: {base_path: /"+name+"}\n"+minimal), nil); err == nil || !strings.Contains(err.Error(), "segd itself has something at /"+name) {
-			t.Errorf("/%s: %v", name, err)
-		}
+		_, err := config.Parse("f", []byte("http: {base_path: /"+name+"}\n"+minimal), nil)
+		assert.ErrorContains(t, err, "segd itself has something at /"+name, "/%s", name)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDiff(t *testing.T) {
@@ -58,14 +60,10 @@ func TestDiff(t *testing.T) {
 					text += cameras(gate)
 				}
 				c, err := Parse("test", []byte(text), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return c
 			}
-			if diff := cmp.Diff(tt.want, Diff(parse(tt.before), parse(tt.after))); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(tt.want, Diff(parse(tt.before), parse(tt.after))))
 		})
 	}
 }
@@ -84,9 +82,7 @@ func TestLayoutOnly(t *testing.T) {
 		false: {{"url"}, {"zones", "url"}, {"detect.zones"}},
 	} {
 		for _, s := range settings {
-			if got := (CameraDifference{"a", s}).LayoutOnly(); got != want {
-				t.Errorf("%v: %v", s, got)
-			}
+			assert.Equal(t, want, (CameraDifference{"a", s}).LayoutOnly(), "%v", s)
 		}
 	}
 }
@@ -121,9 +117,7 @@ func TestDiffFindsEverySetting(t *testing.T) {
 			default:
 				t.Fatalf("%s is of a new kind, %v", at, f.Kind())
 			}
-			if got := fmt.Sprint(changed().Settings); got != "["+at+"]" {
-				t.Errorf("%s changed, and %s is named", at, got)
-			}
+			assert.Equal(t, "["+at+"]", fmt.Sprint(changed().Settings), "%s changed, and", at)
 			f.Set(before)
 			n++
 		}

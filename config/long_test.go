@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/limit"
 )
@@ -56,9 +58,7 @@ func TestLongTexts(t *testing.T) {
 	leaves(reflect.TypeFor[config.Config](), "", func(v any) any { return v }, func(path string, whole func(string) any) {
 		n++
 		text, err := json.Marshal(whole(long)) // JSON is YAML
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = config.Parse("segd.yaml", text, nil)
 		held(path, "the file", err)
 		if !strings.Contains(path, "[") {
@@ -69,9 +69,7 @@ func TestLongTexts(t *testing.T) {
 	})
 	leaves(reflect.TypeFor[config.Camera](), "", func(v any) any { return v }, func(path string, whole func(string) any) {
 		text, err := json.Marshal(whole(long))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = config.ParseCamera(t.Context(), text, "", &config.Config{})
 		held(path, "a request", err)
 	})

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/redact"
 )
 
@@ -26,9 +29,7 @@ cameras:
   - {name: lock, url: "rtsp://192.0.2.1/admin:sesame@1"}
 `
 	c, err := Parse("segd.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	public := string(c.Public())
 	if strings.Contains(public, "sesame") || strings.Contains(public, "publish-") || strings.Contains(public, "admin") {
 		t.Errorf("a secret shows: %s", public)
@@ -39,9 +40,7 @@ cameras:
 		Model   struct{ Path string }
 		Cameras []struct{ Name, URL string }
 	}
-	if err := json.Unmarshal(c.Public(), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(c.Public(), &got))
 	for _, v := range []struct{ got, want string }{
 		{got.HTTP.Addr, "0.0.0.0:8080"},
 		{got.HTTP.Token, redact.Hidden},
@@ -50,17 +49,13 @@ cameras:
 		{got.Cameras[0].URL, "rtsp://xxxxx@192.0.2.1:554/stream?user=xxxxx&password=xxxxx&channel=1"},
 		{got.Cameras[1].URL, "file:a.avi"},
 	} {
-		if v.got != v.want {
-			t.Errorf("got %q, want %q", v.got, v.want)
-		}
+		assert.Equal(t, v.want, v.got)
 	}
 }
 
 func TestPublicHidesUsers(t *testing.T) {
 	c, err := Parse("segd.yaml", []byte("nats: {users: [{name: wall, password: sesame-0123456789, role: subscriber}]}\ncameras: [{name: a, url: 'whip:'}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if public := string(c.Public()); strings.Contains(public, "sesame") || !strings.Contains(public, `{"name":"wall","nkey":"","password":"xxxxx","role":"subscriber"}`) {
 		t.Errorf("got %s", public)
 	}

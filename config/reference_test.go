@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/limit"
 )
@@ -49,15 +51,11 @@ func TestReference(t *testing.T) {
 	r := newReferrer(t)
 	want := referenceHead + r.section("", reflect.ValueOf(*r.defaults))
 	if *update {
-		if err := os.WriteFile(reference, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(reference, []byte(want), 0o644))
 		return
 	}
 	got, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s is not of this config.go; run go generate ./config:\n%s", reference, diff)
 	}
@@ -71,9 +69,7 @@ func TestDefaultsInComments(t *testing.T) {
 		if v.IsZero() || v.Kind() == reflect.Struct || v.Kind() == reflect.Slice || field.Name == "Name" || field.Name == "URL" {
 			return
 		}
-		if want := fmt.Sprintf("Default %#v", v.Interface()); !strings.Contains(comment, want) {
-			t.Errorf("%s: the comment says %q, want it to say %s", path, comment, want)
-		}
+		assert.Contains(t, comment, fmt.Sprintf("Default %#v", v.Interface()), "%s: the comment says", path)
 	})
 }
 
@@ -90,16 +86,12 @@ type referrer struct {
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
 	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], rules: [{name: a, when: present, for: 1s, schedule: [{days: [mon]}]}], detect: {classes: [person], every: 1s}, privacy: {fill: [person]}}]\nprivacy: {fill: [person]}\nwhip: {ice_servers: [{url: 'stun:a'}]}\nwebhooks: [{name: a, url: 'http://a'}]\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.NATS.Users = make([]NATSUser, 1) // none is complete without a password
 	c.Cameras[0].Rules[0].When, c.Cameras[0].Rules[0].For = "", ""
 	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}, shared: map[string]string{}, told: map[string]string{}}
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)
 		if !ok || gen.Tok != token.TYPE {

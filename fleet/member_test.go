@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/netfault"
 	"github.com/segd/segd/internal/waitfor"
@@ -26,9 +28,7 @@ var testTiming = Timing{TTL: 800 * time.Millisecond}
 func startNATS(t testing.TB) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Start()
 	if !s.ReadyForConnections(waitLimit) {
 		t.Fatal("the NATS server does not listen")
@@ -133,9 +133,7 @@ func cameras(n int) []Camera {
 func join(t testing.TB, url, name string, list []Camera, with func(*testBox, *Config)) *testBox {
 	t.Helper()
 	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.PingInterval(200*time.Millisecond), nats.Timeout(300*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &testBox{t: t, name: name, conn: conn, refuses: map[string]error{}}
 	cfg := Config{
 		Conn: conn, Site: "test", Box: name, Host: "host of " + name, Timing: testTiming, Runner: b, Meter: b,
@@ -145,16 +143,13 @@ func join(t testing.TB, url, name string, list []Camera, with func(*testBox, *Co
 	if with != nil {
 		with(b, &cfg)
 	}
-	if b.Member, err = New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	b.Member, err = New(cfg)
+	require.NoError(t, err)
 	b.Cameras(list)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := b.Member.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Member.Run(ctx))
 	})
 	b.end = sync.OnceFunc(func() { cancel(); running.Wait(); conn.Close() })
 	t.Cleanup(b.end)
@@ -309,9 +304,7 @@ func (b *testBox) kill() {
 func faultyLink(t *testing.T, s *server.Server) *netfault.Proxy {
 	t.Helper()
 	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	return proxy
 }
@@ -412,9 +405,7 @@ func TestGivenAtOnce(t *testing.T) {
 	b := join(t, s.ClientURL(), "b", cameras(1), slow)
 	know(t, a, b)
 	runsAt(t, a, "c000", "a")
-	if err := a.Move(t.Context(), "c000", "b"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Move(t.Context(), "c000", "b"))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.Member.mu.Lock()
@@ -467,9 +458,7 @@ func TestOrders(t *testing.T) {
 		t.Fatal("the second box has one camera only")
 	}
 	runsAt(t, c, camera, "b")
-	if err := c.Move(ctx, camera, "a"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.Move(ctx, camera, "a"))
 	until(t, "it runs there", func() bool { return a.holds(camera) })
 	for _, cam := range a.Status().Cameras {
 		if cam.Name == camera && (cam.From != "b" || cam.Why != WhyMove) {
@@ -479,14 +468,10 @@ func TestOrders(t *testing.T) {
 	for _, tc := range []struct{ camera, to, want string }{
 		{"c000", "a", "gpu"}, {"nosuch", "a", `unknown camera "nosuch"`}, {camera, "nosuch", `"a" "b" "c"`}, {"c001", "b", "near"},
 	} {
-		if err := a.Move(ctx, tc.camera, tc.to); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("moving %s to %s: %v; want %s named", tc.camera, tc.to, err, tc.want)
-		}
+		assert.ErrorContains(t, a.Move(ctx, tc.camera, tc.to), tc.want, "moving %s to %s", tc.camera, tc.to)
 	}
 
-	if err := a.Order(ctx, "a", "drain"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Order(ctx, "a", "drain"))
 	until(t, "it runs nothing any more", func() bool {
 		a.Member.mu.Lock()
 		defer a.Member.mu.Unlock()
@@ -496,16 +481,10 @@ func TestOrders(t *testing.T) {
 		return func() bool { _, all := spread(n-1, boxes...); return all }
 	}
 	until(t, "the others have what was drained", allBut(b, c))
-	if err := b.Move(ctx, "c002", "a"); err == nil || !strings.Contains(err.Error(), "drained") {
-		t.Error(err)
-	}
-	if err := c.Order(ctx, "a", "uncordon"); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorContains(t, b.Move(ctx, "c002", "a"), "drained")
+	require.NoError(t, c.Order(ctx, "a", "uncordon"))
 	until(t, "it has cameras again", func() bool { return len(a.valid()) > 0 })
-	if err := b.Order(ctx, "nosuch", "cordon"); err == nil || !strings.Contains(err.Error(), `"a" "b" "c"`) {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, b.Order(ctx, "nosuch", "cordon"), `"a" "b" "c"`)
 }
 
 // A camera that was moved by request stays where it was moved to, however uneven that makes the boxes.
@@ -518,16 +497,12 @@ func TestMovedStays(t *testing.T) {
 	defer cancel()
 	for camera := range b.valid() {
 		runsAt(t, a, camera, "b")
-		if err := a.Move(ctx, camera, "a"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.Move(ctx, camera, "a"))
 	}
 	moved := a.valid()
 	until(t, "the plan has evened out what it may", func() bool { return len(b.valid()) == n/2 })
 	for camera, token := range a.valid() {
-		if moved[camera] != token {
-			t.Errorf("camera %s, which was moved to a box, has left it", camera)
-		}
+		assert.Equal(t, token, moved[camera], "camera %s, which was moved to a box, has left it", camera)
 	}
 }
 
@@ -601,9 +576,7 @@ func TestPrepare(t *testing.T) {
 		t.Error("it left before the other box was ready")
 	}
 	close(ready)
-	if err := <-moved; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-moved)
 	allRun(t, 1, b)
 	// Once, and once more each time that the box was silent meanwhile, as on a busy machine; not with every beat.
 	if n := b.prepared["c000"]; n == 0 || n >= 8 /* beats in a TTL */ {
@@ -637,9 +610,7 @@ func TestHandOverWaits(t *testing.T) {
 		t.Error("it was taken before it had ended")
 	}
 	close(ending)
-	if err := <-moved; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-moved)
 	allRun(t, 1, b)
 	if cam := b.Status().Cameras[0]; cam.From != "a" || cam.Why != WhyMove {
 		t.Errorf("%+v", cam)
@@ -655,9 +626,7 @@ func TestHandOverWaitsForBegin(t *testing.T) {
 	b := join(t, s.ClientURL(), "b", cameras(1), nil)
 	until(t, "the second box has joined", func() bool { return len(a.Status().Boxes) == 2 && b.Status().Publishing })
 	time.Sleep(testTiming.TTL / 4)
-	if err := a.handOver("c000", "b", WhyMove); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.handOver("c000", "b", WhyMove))
 	time.Sleep(testTiming.TTL)
 	if len(b.valid()) > 0 {
 		t.Error("it was taken while the first box was about to run it")
@@ -731,9 +700,7 @@ func TestDrainedInTurn(t *testing.T) {
 	const n = 3 * leavingAtOnce
 	a := join(t, s.ClientURL(), "a", cameras(n), nil)
 	allRun(t, n, a)
-	if err := a.Order(t.Context(), "a", "drain"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Order(t.Context(), "a", "drain"))
 	ready := make(chan struct{})
 	b := join(t, s.ClientURL(), "b", cameras(n), func(b *testBox, _ *Config) { b.slow = ready })
 	asked := func() int {
@@ -769,9 +736,7 @@ func TestQuiet(t *testing.T) {
 	until(t, "they are even", func() bool { return len(a.valid()) == 2 && len(b.valid()) == 2 })
 	revision := func() uint64 {
 		_, r, err := a.store.life(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return r
 	}
 	newest := slices.Max(append(slices.Collect(maps.Values(a.valid())), slices.Collect(maps.Values(b.valid()))...))
@@ -805,13 +770,10 @@ func TestHalfEnded(t *testing.T) {
 	eachRuns(t, 6, a, b, c)
 	b.kill()
 	l, revision, err := a.store.life(t.Context(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l.Over = true
-	if _, err := a.store.set(t.Context(), lifeKey+"b", encode(l), revision); err != nil {
-		t.Fatal(err)
-	}
+	_, err = a.store.set(t.Context(), lifeKey+"b", encode(l), revision)
+	require.NoError(t, err)
 	allRun(t, 6, a, c)
 	if by := a.Status().Boxes[1].By; by == "" {
 		t.Error("nobody has ended it")
@@ -822,18 +784,14 @@ func TestHalfEnded(t *testing.T) {
 func bystander(t *testing.T, s *server.Server) (slowest func() time.Duration) {
 	t.Helper()
 	conn, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	ctx, stop := context.WithCancel(t.Context())
 	most := make(chan time.Duration, 1)
 	go func() {
 		longest := time.Duration(0)
 		for last := time.Now(); ; last = time.Now() {
-			if err := conn.FlushTimeout(waitLimit); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, conn.FlushTimeout(waitLimit))
 			select {
 			case <-ctx.Done():
 				most <- longest
@@ -894,13 +852,10 @@ func TestLastRenewal(t *testing.T) {
 	s := startNATS(t)
 	a, b := two(t, s, 2)
 	l, revision, err := a.store.life(t.Context(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.conn.Close()
-	if revision, err = a.store.set(t.Context(), lifeKey+"b", encode(l), revision); err != nil {
-		t.Fatal(err)
-	}
+	revision, err = a.store.set(t.Context(), lifeKey+"b", encode(l), revision)
+	require.NoError(t, err)
 	until(t, "the renewal is known", func() bool {
 		a.Member.mu.Lock()
 		defer a.Member.mu.Unlock()

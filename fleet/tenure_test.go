@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A box that hears itself, but cannot renew its key, goes on until the lease ends: longer than NATS takes to elect a
 // leader, and not for ever.
 func TestLeaseEnds(t *testing.T) {
 	timing := Timing{}
-	if err := timing.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, timing.setDefaults())
 	x := begin(timing, 1, 0)
 	for now := instant(0); now < time.Minute; now += timing.Beat {
 		x.echoed(now, now)
@@ -39,9 +40,7 @@ func TestLeaseEnds(t *testing.T) {
 
 func TestTiming(t *testing.T) {
 	for _, bad := range []Timing{{TTL: time.Second, Beat: time.Second}, {TTL: -1}, {Lease: time.Second}, {Renew: time.Millisecond, Beat: time.Second}} {
-		if err := bad.setDefaults(); err == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		assert.Error(t, bad.setDefaults(), "%+v is accepted", bad)
 	}
 }
 
@@ -167,9 +166,7 @@ func TestPlan(t *testing.T) {
 		placedThere = append(placedThere, placed{camera: c.Name, box: "a", rate: 10})
 	}
 	moves := plan(boxes, placedThere, 10)
-	if len(moves) != 3 {
-		t.Fatalf("%+v; want three to b: 50 and 50", moves)
-	}
+	require.Len(t, moves, 3, "%+v; want three to b: 50 and 50", moves)
 	for _, m := range moves {
 		if m.from != "a" || m.to != "b" {
 			t.Errorf("%+v", m)
@@ -218,13 +215,9 @@ func TestRing(t *testing.T) {
 		}
 	}
 	for _, b := range boxes {
-		if watched[b] != watchers {
-			t.Errorf("%s is watched by %d", b, watched[b])
-		}
+		assert.Equal(t, watchers, watched[b], "%s is watched by", b)
 	}
-	if list := ring("a", []string{"a", "b"}, watchers); !slices.Equal(list, []string{"b"}) {
-		t.Errorf("%q", list)
-	}
+	assert.Equal(t, []string{"b"}, ring("a", []string{"a", "b"}, watchers))
 }
 
 // What others have put into the bucket does no harm.
@@ -364,8 +357,6 @@ func TestMovesASecond(t *testing.T) {
 		{"all do", fleet(3, 150, 110, 110), 4},
 		{"none", nil, 4},
 	} {
-		if got := movesASecond(tc.boxes); got != tc.want {
-			t.Errorf("%s: %d, want %d", tc.what, got, tc.want)
-		}
+		assert.Equal(t, tc.want, movesASecond(tc.boxes), "%s", tc.what)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/features"
@@ -132,18 +134,14 @@ segd_fleet_cameras_taken_total{reason="move"} 0
 segd_fleet_cameras_taken_total{reason="new"} 0
 segd_fleet_cameras_taken_total{reason="rebalance"} 0
 `
-	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "segd_fleet_cameras_taken_total", "segd_fleet_cameras_given_total"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(want), "segd_fleet_cameras_taken_total", "segd_fleet_cameras_given_total"))
 }
 
 // The linter is the one "promtool check metrics" runs.
 func TestLint(t *testing.T) {
 	reg, _, _ := full()
 	problems, err := testutil.GatherAndLint(reg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -153,9 +151,7 @@ func TestLint(t *testing.T) {
 // type, and no other of ours is.
 func TestDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^- `(segd_\\w+)` \\((\\w+)(?:: ([\\w, ]+))?\\)").FindAllStringSubmatch(string(doc), -1) {
 		labels := strings.Split(strings.TrimSpace(m[3]), ", ")
@@ -165,9 +161,7 @@ func TestDocumented(t *testing.T) {
 
 	reg, _, _ := full()
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := map[string]string{}
 	for _, f := range families {
 		if !strings.HasPrefix(f.GetName(), "segd_") {
@@ -179,16 +173,12 @@ func TestDocumented(t *testing.T) {
 		}
 		got[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + strings.Join(labels, ",")
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-docs/metrics.md +exposed:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "-docs/metrics.md +exposed")
 }
 
 func compare(t *testing.T, reg *prometheus.Registry, want string, names ...string) {
 	t.Helper()
-	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), names...); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(want), names...))
 }
 
 func TestNewCameraIsAtZero(t *testing.T) {
@@ -629,9 +619,7 @@ func TestSolveGoesStale(t *testing.T) {
 func histogramOf(t *testing.T, reg *prometheus.Registry, name, stage string) (count uint64, sum float64, bounds []float64) {
 	t.Helper()
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			labels := map[string]string{}
@@ -759,9 +747,7 @@ segd_zone_stays_total{camera="demo",zone="porch"} 0
 func seriesOf(t *testing.T, reg *prometheus.Registry, name string) int {
 	t.Helper()
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -805,9 +791,7 @@ func TestRemoveCamera(t *testing.T) {
 		c.Checkpoint(0, 0, errors.New("no room"))
 	}
 	use(c)
-	if n := seriesOf(t, reg, "demo"); n != 0 {
-		t.Errorf("%d series are left", n)
-	}
+	assert.Equal(t, 0, seriesOf(t, reg, "demo"), "series are left")
 	if n := seriesOf(t, reg, "yard"); n != before || n == 0 {
 		t.Errorf("the other camera has %d series, had %d", n, before)
 	}
@@ -837,16 +821,12 @@ func TestBuildDefaults(t *testing.T) {
 	m := New(reg)
 	m.Build("v2", "")
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range families {
 		if f.GetName() != "segd_build_info" {
 			continue
 		}
-		if n := len(f.GetMetric()); n != 1 {
-			t.Fatalf("%d series, want 1", n)
-		}
+		require.Equal(t, 1, len(f.GetMetric()), "series")
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			if l.GetValue() == "" || (l.GetName() == "version" && l.GetValue() != "v2") {
 				t.Errorf("%s=%q", l.GetName(), l.GetValue())
@@ -875,18 +855,15 @@ func TestConcurrentUse(t *testing.T) {
 					m.Remove("demo")
 				}
 				if i == 1 && j%10 == 0 {
-					if _, err := reg.Gather(); err != nil {
-						t.Error(err)
-					}
+					_, err := reg.Gather()
+					assert.NoError(t, err)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	m.Remove("demo")
-	if n := seriesOf(t, reg, "demo"); n != 0 {
-		t.Errorf("%d series are left", n)
-	}
+	assert.Equal(t, 0, seriesOf(t, reg, "demo"), "series are left")
 }
 
 func TestObservingAllocatesNothing(t *testing.T) {
@@ -919,7 +896,5 @@ segd_command_refused_total{reason="no_request"} 0
 segd_command_refused_total{reason="too_large"} 0
 segd_command_refused_total{reason="too_often"} 1
 `), "segd_command_panics_total", "segd_command_refused_total")
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 }

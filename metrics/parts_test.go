@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
@@ -32,19 +33,13 @@ func TestMeterOfScenes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := features.New(features.Config{Superpixels: 100}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			scene := &features.Scene{}
-			if err := e.Extract(scene, make([]byte, 3*width*height), width, height, tt.plan); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, e.Extract(scene, make([]byte, 3*width*height), width, height, tt.plan))
 			registry := prometheus.NewRegistry()
 			New(registry).Camera("gate").Extracted(scene)
 			families, err := registry.Gather()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sums := map[string]float64{}
 			for _, f := range families {
 				if h := f.GetMetric()[0].GetHistogram(); h.GetSampleCount() == 1 {
@@ -66,9 +61,7 @@ func TestMeterOfSolves(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	New(registry).Camera("gate").Solved(tracker.Solve{Report: tracker.Report{Unlearnt: 7, Estimated: 2}})
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counts := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() == "segd_labelled_objects_total" {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker"
 )
@@ -190,9 +192,7 @@ func TestEventsWait(t *testing.T) {
 		}
 		var events []Event
 		table, events = table.Apply(edits...)
-		if got := strings.Join(told(events), ", "); got != want {
-			t.Errorf("told %q; want %q", got, want)
-		}
+		assert.Equal(t, want, strings.Join(told(events), ", "), "told")
 	}
 	step("", Annotate{By: mark(1, 2)}, frame(0, seen(1), seen(2)), frame(1, seen(1), seen(2)))
 	if o, _ := table.Get(1); o.Appeared || o.State != tracker.Visible || !slices.Equal(asked, []bool{true, true, false, false}) {
@@ -299,9 +299,7 @@ func TestAwaited(t *testing.T) {
 	if want := []string{"1 back", "2 not followed", "3 not followed"}; !slices.Equal(told(events), want) || table.Awaited() {
 		t.Errorf("told %v; want %v", told(events), want)
 	}
-	if !strings.Contains(events[1].Message, "not found within 48.0 s of frame 0") {
-		t.Errorf("message %q", events[1].Message)
-	}
+	assert.Contains(t, events[1].Message, "not found within 48.0 s of frame 0", "message")
 }
 
 // With people's there are never more objects than a tracker has labels.

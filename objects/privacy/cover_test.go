@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/segd/segd/mask"
 )
 
@@ -148,12 +150,8 @@ func TestPicture(t *testing.T) {
 		{"operators see, viewer", seeing.Cover(width, height), false, false},
 	} {
 		p := NewPicture(bgr, tt.cover, nil)
-		if got := p.Plain(tt.operator); got != tt.plain {
-			t.Errorf("%s: plain %v", tt.name, got)
-		}
-		if got := bytes.Equal(p.BGR(tt.operator), bgr); got != tt.plain {
-			t.Errorf("%s: the picture as it is: %v", tt.name, got)
-		}
+		assert.Equal(t, tt.plain, p.Plain(tt.operator), "%s: plain", tt.name)
+		assert.Equal(t, tt.plain, bytes.Equal(p.BGR(tt.operator), bgr), "%s: the picture as it is", tt.name)
 	}
 	if got := NewPicture(bgr[3:], blurred.Cover(width, height), nil).BGR(false); got != nil {
 		t.Errorf("a picture of another size comes out with %d bytes", len(got))

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/objects/rules"
 	"github.com/segd/segd/objects/zones"
 )
@@ -19,9 +22,7 @@ var night = time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)
 func play(t *testing.T, r rules.Rule, seconds int, at func(second int, f *rules.Frame)) (told []int) {
 	t.Helper()
 	w, err := rules.New([]rules.Rule{r}, layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for s := range seconds {
 		f := rules.Frame{
 			Time: time.Duration(s) * time.Second, Wall: night.Add(time.Duration(s) * time.Second), Layout: layout,
@@ -108,9 +109,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.rule.Name = "a"
-			if got := play(t, tt.rule, 40, tt.at); !slices.Equal(got, tt.want) {
-				t.Errorf("told at %v; want %v", got, tt.want)
-			}
+			assert.Equal(t, tt.want, play(t, tt.rule, 40, tt.at), "told at")
 		})
 	}
 }
@@ -134,12 +133,8 @@ func TestSpan(t *testing.T) {
 		{rules.Span{From: "12:00", To: "12:00"}, "30 11:00", true},
 	} {
 		at, err := time.Parse("2 15:04 Jan 2006", tt.at+" Nov 2026")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := tt.span.Has(at); got != tt.want {
-			t.Errorf("%v at %s is %t; want %t", tt.span, tt.at, got, tt.want)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, tt.span.Has(at), "%v at %s is", tt.span, tt.at)
 	}
 }
 
@@ -163,9 +158,8 @@ func TestFaults(t *testing.T) {
 	if f := rules.Faults(make([]rules.Rule, rules.MaxRules+1), layout); f[0].Field != "rules" {
 		t.Errorf("%d rules: %v", rules.MaxRules+1, f[0])
 	}
-	if _, err := rules.New([]rules.Rule{{}}, layout); err == nil {
-		t.Error("a faulty rule is accepted")
-	}
+	_, err := rules.New([]rules.Rule{{}}, layout)
+	assert.Error(t, err, "a faulty rule is accepted")
 }
 
 func TestSentence(t *testing.T) {
@@ -178,8 +172,6 @@ func TestSentence(t *testing.T) {
 			"when a car or an umbrella has stood still in the picture for 1m0s, on mon, fri from 22:00 to 06:00 and on sun"},
 		{rules.Rule{When: rules.Absent, For: time.Hour}, "when no object has been in the picture for 1h0m0s"},
 	} {
-		if got := tt.rule.String(); got != tt.want {
-			t.Errorf("%q; want %q", got, tt.want)
-		}
+		assert.Equal(t, tt.want, tt.rule.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -37,9 +39,7 @@ func play(t *Tracker, from, to time.Duration, rate float64, scene func(s float64
 func tracker(t testing.TB, c Config) *Tracker {
 	t.Helper()
 	k, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return k
 }
 
@@ -191,9 +191,7 @@ func TestCar(t *testing.T) {
 		}
 		return []Detection{{Box: car(s), Class: "car", Score: .8}}
 	}, func(s float64, tracks []Track, _ []Ended) {
-		if len(tracks) != 1 {
-			t.Fatalf("after %v s: %+v", s, tracks)
-		}
+		require.Len(t, tracks, 1, "after %v s: %+v", s, tracks)
 		if iou := tracks[0].Box.iou(car(s)); s > .1 && s < .9 && iou < .75 {
 			t.Errorf("after %v s its box has an IoU of %.2f with where it is", s, iou)
 		}
@@ -388,9 +386,7 @@ func TestKnownAgainIsNotForced(t *testing.T) {
 		if restart {
 			s := k.Snapshot()
 			k = tracker(t, Config{})
-			if err := k.Restore(s); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, k.Restore(s))
 		}
 		tracks := step(k, 4, seen(returned, .8, one...), seen(stranger, .8, .75, 0, .66144))
 		if got := nearest(tracks, returned); got.ID != 1 || got.State != Seen {
@@ -422,14 +418,10 @@ func TestAPauseLeavesTheLooks(t *testing.T) {
 			if restart {
 				s := k.Snapshot()
 				k = tracker(t, Config{})
-				if err := k.Restore(s); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, k.Restore(s))
 			}
 			tracks := step(k, 4, seen(expected, .8, c.looks[0]...), seen(elsewhere, .8, c.looks[1]...))
-			if got := nearest(tracks, expected).ID == 1; got != c.first {
-				t.Errorf("%s, restarted %t: %+v", name, restart, tracks)
-			}
+			assert.Equal(t, c.first, nearest(tracks, expected).ID == 1, "%s, restarted %t: %+v", name, restart, tracks)
 		}
 	}
 }
@@ -659,12 +651,8 @@ func TestSnapshotAndRestore(t *testing.T) {
 	}
 	again := tracker(t, Config{})
 	step(again, 100, seen(at(50, 300), .9)) // goes
-	if err := again.Restore(saved); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(saved, again.Snapshot(), cmpopts.EquateApprox(0, 1e-9)); d != "" {
-		t.Error(d)
-	}
+	require.NoError(t, again.Restore(saved))
+	assert.Empty(t, cmp.Diff(saved, again.Snapshot(), cmpopts.EquateApprox(0, 1e-9)))
 	if tracks := step(again, 2.1, scene(2.1)...); len(tracks) != 2 || tracks[0].ID != 1 || tracks[0].Detected != 0 || tracks[1].ID != 2 || tracks[1].Detected != 1 {
 		t.Errorf("%+v", tracks)
 	}
@@ -742,9 +730,7 @@ func TestFilterIsKalmans(t *testing.T) {
 		var sum, gain, inverse, up mat.Dense
 		sum.Product(h, &np, h.T())
 		sum.Add(&sum, r)
-		if err := inverse.Inverse(&sum); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, inverse.Inverse(&sum))
 		gain.Product(&np, h.T(), &inverse)
 		var off mat.VecDense
 		off.MulVec(h, &nx)
@@ -886,9 +872,7 @@ func FuzzStep(f *testing.F) {
 			}
 			ids = now
 			if rng.IntN(10) == 0 {
-				if err := k.Restore(k.Snapshot()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, k.Restore(k.Snapshot()))
 				clear(ids)
 			}
 		}
@@ -934,7 +918,5 @@ func TestMark(t *testing.T) {
 			t.Fatalf("%d are too many", n)
 		}
 	}
-	if k.Mark(at(400, 600), "person", red) != 0 {
-		t.Errorf("there are more than %d", mostTracks)
-	}
+	assert.EqualValues(t, 0, k.Mark(at(400, 600), "person", red), "there are more than %d", mostTracks)
 }

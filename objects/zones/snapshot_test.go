@@ -9,24 +9,22 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // over is what happens to object 1 in frames, where another Watcher goes on after the first n.
 func over(t *testing.T, l Layout, frames []Object, n int, resume bool) (events []string, last *Watcher) {
 	t.Helper()
 	w, err := New(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, o := range frames {
 		if i == n {
 			s := w.Snapshot()
 			if w, err = New(l); resume {
 				w, err = Restore(s)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(s, w.Snapshot()); resume && diff != "" {
 				t.Fatalf("kept again it is another: %s", diff)
 			}
@@ -58,9 +56,7 @@ func TestRestore(t *testing.T) {
 	again := 0
 	for n := range frames {
 		got, w := over(t, l, frames, n, true)
-		if !slices.Equal(kinds(got), kinds(want)) {
-			t.Errorf("going on at frame %d: %q; want %q", n, got, want)
-		}
+		assert.Equal(t, kinds(want), kinds(got), "going on at frame %d: %q; want %q", n, got, want)
 		if c := w.Counts(); fmt.Sprint(c) != fmt.Sprint(alone.Counts()) {
 			t.Errorf("going on at frame %d: counted %v; want %v", n, c, alone.Counts())
 		}
@@ -78,24 +74,19 @@ func TestRestoredStay(t *testing.T) {
 	porch := yard
 	porch.Dwell = 3 * time.Second
 	w, err := New(Layout{Zones: []Zone{porch}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	see := func(w *Watcher, at time.Duration, o ...Object) string {
 		return strings.Join(text(w.Observe(Frame{Time: at, Width: width, Height: height, Objects: o})), ", ")
 	}
 	for i := range 5 {
 		see(w, time.Duration(i)*step, at(20, 80))
 	}
-	if w, err = Restore(w.Snapshot()); err != nil {
-		t.Fatal(err)
-	}
+	w, err = Restore(w.Snapshot())
+	require.NoError(t, err)
 	if n := w.Counts().Zones[0]; n.Objects != 1 || n.Entries != 1 {
 		t.Errorf("counted %+v; want one in it, who entered once", n)
 	}
-	if got := see(w, 10*time.Second, at(20, 80)); got != "stay yard 10.0" {
-		t.Errorf("after a while: %q", got)
-	}
+	assert.Equal(t, "stay yard 10.0", see(w, 10*time.Second, at(20, 80)), "after a while")
 	if got := see(w, 11*time.Second); !strings.HasPrefix(got, "leave yard") || w.Counts().Zones[0].Objects != 0 {
 		t.Errorf("without them: %q", got)
 	}
@@ -103,15 +94,12 @@ func TestRestoredStay(t *testing.T) {
 
 func TestRestoreFaults(t *testing.T) {
 	w, err := New(Layout{Zones: []Zone{yard}, Lines: []Line{street}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 5 {
 		w.Observe(Frame{Time: time.Duration(i) * step, Width: width, Height: height, Objects: []Object{at(20, 80), {ID: 2}}})
 	}
-	if _, err := Restore(w.Snapshot()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(w.Snapshot())
+	require.NoError(t, err)
 	for name, spoil := range map[string]func(*Snapshot){
 		"a layout of nonsense":     func(s *Snapshot) { s.Layout.Zones = []Zone{{Name: "x"}} },
 		"counts of fewer zones":    func(s *Snapshot) { s.Counts.Zones = nil },

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/mask"
 )
 
@@ -111,16 +114,12 @@ func TestWatcher(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := New(tt.l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for i, o := range tt.frames {
 				got = append(got, text(w.Observe(Frame{time.Duration(i) * step, width, height, []Object{o}}))...)
 			}
-			if s := strings.Join(got, ", "); s != tt.want {
-				t.Errorf("%s; want %s", s, tt.want)
-			}
+			assert.Equal(t, tt.want, strings.Join(got, ", "))
 			checkCounts(t, w, got)
 		})
 	}
@@ -132,9 +131,7 @@ func TestChange(t *testing.T) {
 	gate := Line{Name: "gate", Points: []Point{{0.5, 0}, {0.5, 1}}}
 	share := Zone{Name: "share", Polygon: yard.Polygon, By: ByShare}
 	w, err := New(Layout{Zones: []Zone{{Name: "porch", Polygon: yard.Polygon}, yard, share}, Lines: []Line{street, gate}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Duration(0)
 	see := func(frames ...Object) (got []string) {
 		for _, o := range frames {
@@ -148,9 +145,7 @@ func TestChange(t *testing.T) {
 	}
 	check := func(got []string, want string) {
 		t.Helper()
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%s; want %s", s, want)
-		}
+		assert.Equal(t, want, strings.Join(got, ", "))
 	}
 	check(see(script(times(4, at(150, 80)), times(10, at(30, 80)))...), "enter porch, enter yard, enter share, cross gate ab")
 
@@ -161,14 +156,10 @@ func TestChange(t *testing.T) {
 	other.Dwell = time.Second
 	turned := Line{Name: "gate", Points: []Point{{0.5, 1}, {0.5, 0}}}
 	events, err := w.Change(Layout{Zones: []Zone{other, yard}, Lines: []Line{turned, street, {Name: "new", Points: gate.Points}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check(text(events), "leave porch 0.9, leave share 0.9")
 	want := Counts{[]ZoneCount{{Name: "share"}, {"yard", 1, 1, 0}}, []LineCount{{Name: "gate"}, {Name: "street"}, {Name: "new"}}}
-	if got := w.Counts(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v; want %+v", got, want)
-	}
+	assert.Equal(t, want, w.Counts())
 	// It is in the yard since before, and enters the other zone anew.
 	check(see(script(times(14, at(30, 80)), times(10, at(150, 80)))...), "enter share, stay share 1.0, leave share 1.4, leave yard 2.4, cross gate ab, cross new ba")
 
@@ -178,13 +169,11 @@ func TestChange(t *testing.T) {
 		t.Errorf("the same: %v, %v, %+v", err, events, w.Counts())
 	}
 	// None, for a while.
-	if _, err := w.Change(Layout{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Change(Layout{})
+	require.NoError(t, err)
 	check(see(times(4, at(30, 80))...), "")
-	if _, err := w.Change(Layout{Lines: []Line{gate}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Change(Layout{Lines: []Line{gate}})
+	require.NoError(t, err)
 	check(see(script(times(4, at(30, 80)), times(4, at(150, 80)))...), "cross gate ba")
 }
 
@@ -230,9 +219,7 @@ func TestByShare(t *testing.T) {
 	z := yard
 	z.By, z.Share = ByShare, 0.5
 	w, err := New(Layout{Zones: []Zone{z}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	frame := 0
 	for _, y := range []int{35, 39, 40, 39, 38, 37, 39, 38, 37} { // 0.25, 0.45, 0.5, 0.45, 0.4, 0.35, …
@@ -243,9 +230,7 @@ func TestByShare(t *testing.T) {
 			frame++
 		}
 	}
-	if want := []string{"enter yard at 40", "leave yard 1.2 at 37"}; !slices.Equal(got, want) {
-		t.Errorf("%q; want %q", got, want)
-	}
+	assert.Equal(t, []string{"enter yard at 40", "leave yard 1.2 at 37"}, got)
 	// A smaller picture of the same, and a box, which has no pixels.
 	small := mask.Encode(slices.Repeat([]uint8{1}, 100*50), 100, 50)
 	w.Observe(Frame{10 * time.Second, 100, 50, []Object{OfMask(1, small, false), at(20, 80)}})
@@ -256,9 +241,7 @@ func TestAnotherSize(t *testing.T) {
 	z := yard
 	z.By = ByShare
 	w, err := New(Layout{Zones: []Zone{yard, {Name: "share", Polygon: z.Polygon, By: ByShare}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Duration(0)
 	var got []string
 	for _, size := range []int{1, 2} {
@@ -274,17 +257,13 @@ func TestAnotherSize(t *testing.T) {
 			now += step
 		}
 	}
-	if want := []string{"enter yard", "enter share"}; !slices.Equal(got, want) {
-		t.Errorf("%q; want %q", got, want)
-	}
+	assert.Equal(t, []string{"enter yard", "enter share"}, got)
 }
 
 // Several objects, in several zones: each is told of, and who is gone is forgotten.
 func TestObjectsComeAndGo(t *testing.T) {
 	w, err := New(Layout{[]Zone{yard, {Name: "all", Polygon: []Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}}, []Line{street}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Duration(0)
 	var events []Event
 	observe := func(n int, ids ...uint32) {
@@ -305,9 +284,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Object, " ", text([]Event{e})[0]))
 		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%s; want %s", s, want)
-		}
+		assert.Equal(t, want, strings.Join(got, ", "))
 		events = nil
 	}
 	observe(4, 7, 3)
@@ -321,9 +298,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 	expect("5 enter yard, 5 enter all")
 	observe(1, 3)
 	expect("3 enter yard, 3 enter all, 5 leave yard 0.3, 5 leave all 0.3")
-	if len(w.tracks) != 1 {
-		t.Errorf("%d objects are remembered; want 1", len(w.tracks))
-	}
+	assert.Len(t, w.tracks, 1, "objects are remembered")
 	if c := w.Counts(); c.Zones[0] != (ZoneCount{"yard", 1, 4, 0}) {
 		t.Errorf("%+v", c)
 	}
@@ -333,9 +308,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 // elsewhere.
 func TestForgetIsAnother(t *testing.T) {
 	w, err := New(Layout{Lines: []Line{street}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, o := range script(times(4, at(150, 20)), times(4, at(150, 80))) {
 		if i == 4 {
 			w.Forget(1)
@@ -350,9 +323,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	z := yard
 	z.By = ByShare
 	w, err := New(Layout{[]Zone{z, {Name: "star", Polygon: star, Dwell: time.Second}}, []Line{street}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := Frame{Width: width, Height: height}
 	i := 0
 	places := [...]mask.RLE{block(20, 20), block(20, 70)}
@@ -365,9 +336,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	for range 100 {
 		do()
 	}
-	if n := testing.AllocsPerRun(100, do); n != 0 {
-		t.Errorf("%v allocations a frame, want 0", n)
-	}
+	assert.EqualValues(t, 0, testing.AllocsPerRun(100, do), "allocations a frame")
 	if w.Counts().Zones[0].Entries < 10 || w.Counts().Lines[0].AToB < 10 {
 		t.Errorf("%+v: the objects were to move", w.Counts())
 	}
@@ -396,9 +365,7 @@ func TestCount(t *testing.T) {
 		frames []Frame
 	}{{"they walk", crowd(0, 0)}, {"they sway", crowd(3, 0)}, {"they are hidden", crowd(0, 4)}, {"both", crowd(3, 4)}} {
 		w, err := New(Layout{Lines: []Line{street}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, f := range tt.frames {
 			w.Observe(f)
 		}
