@@ -2,12 +2,14 @@ package baseline_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/lab/baseline"
 	"github.com/segd/segd/lab/clique"
@@ -58,9 +60,7 @@ func TestInductive(t *testing.T) {
 		}
 	}
 	var ws solver.Workspace
-	if err := baseline.Inductive(t.Context(), &ws, p, s, omega); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, baseline.Inductive(t.Context(), &ws, p, s, omega))
 	if got := wrong(s.Y, truth); got > 2 {
 		t.Errorf("%d of %d labels are wrong; want hardly any of two blobs six deviations apart", got, n)
 	}
@@ -72,9 +72,7 @@ func TestInductive(t *testing.T) {
 	// The oracle: the classifier of the ten alone.
 	q, only := problem(x[:20], 10, 5)
 	copy(only.Y, truth[:10])
-	if err := baseline.Inductive(t.Context(), &ws, q, only, slices.Repeat([]float64{1}, 10)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, baseline.Inductive(t.Context(), &ws, q, only, slices.Repeat([]float64{1}, 10)))
 	for i := range 20 {
 		if math.Abs(only.Scores[i]-s.Scores[i]) > 2e-2 {
 			t.Errorf("score %d is %g; the ten samples alone give %g", i, s.Scores[i], only.Scores[i])
@@ -108,9 +106,7 @@ func TestCoordinateDescentDescends(t *testing.T) {
 	last := math.Inf(1)
 	for range 20 {
 		r, err := baseline.CoordinateDescent(t.Context(), &ws, p, s, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Energy > last*(1+1e-3) {
 			t.Fatalf("the objective rose from %g to %g", last, r.Energy)
 		}
@@ -160,9 +156,7 @@ func TestKernelKMeans(t *testing.T) {
 	last := math.Inf(1)
 	for range 30 {
 		r, err := baseline.KernelKMeans(t.Context(), x, n, 2, 2, label, y, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Energy > last+1e-9 {
 			t.Fatalf("the energy rose from %g to %g", last, r.Energy)
 		}
@@ -182,12 +176,9 @@ func TestEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ws solver.Workspace
-	if err := baseline.Inductive(ctx, &ws, p, s, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("inductive: %v; want context.Canceled", err)
-	}
-	if _, err := baseline.CoordinateDescent(ctx, &ws, p, s, 3); !errors.Is(err, context.Canceled) {
-		t.Errorf("coordinate descent: %v; want context.Canceled", err)
-	}
+	assert.ErrorIs(t, baseline.Inductive(ctx, &ws, p, s, nil), context.Canceled, "inductive")
+	_, err := baseline.CoordinateDescent(ctx, &ws, p, s, 3)
+	assert.ErrorIs(t, err, context.Canceled, "coordinate descent")
 }
 
 func ExampleKernelKMeans() {

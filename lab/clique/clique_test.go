@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/solver"
 )
 
@@ -108,16 +111,12 @@ func TestBalanceAllocatesNothingWarm(t *testing.T) {
 		u[i] = rng.NormFloat64() + float64(i%labels)
 	}
 	run := func() {
-		if err := b.Label(context.Background(), y, u); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Label(context.Background(), y, u))
 	}
 	for range 3 {
 		run()
 	}
-	if a := testing.AllocsPerRun(20, run); a != 0 {
-		t.Fatalf("%g allocations a call; want 0", a)
-	}
+	require.EqualValues(t, 0, testing.AllocsPerRun(20, run), "allocations a call")
 }
 
 func TestKeepsAsGoodALabeling(t *testing.T) {
@@ -132,12 +131,8 @@ func TestKeepsAsGoodALabeling(t *testing.T) {
 func TestRefusesBadUnaries(t *testing.T) {
 	for _, bad := range [][]float64{{math.NaN(), 0}, {math.Inf(-1), 0}, {math.Inf(1), math.Inf(1)}} {
 		y := []int32{0}
-		if err := NewBalance([]int{0, 0}, []int{1, 1}).Label(t.Context(), y, bad); !errors.Is(err, ErrInfeasible) {
-			t.Errorf("unaries %v: error %v; want ErrInfeasible", bad, err)
-		}
-		if err := New(1, 2, nil, nil).Label(t.Context(), y, bad); !errors.Is(err, ErrInfeasible) {
-			t.Errorf("cliques, unaries %v: error %v; want ErrInfeasible", bad, err)
-		}
+		assert.ErrorIs(t, NewBalance([]int{0, 0}, []int{1, 1}).Label(t.Context(), y, bad), ErrInfeasible, "unaries %v: error", bad)
+		assert.ErrorIs(t, New(1, 2, nil, nil).Label(t.Context(), y, bad), ErrInfeasible, "cliques, unaries %v: error", bad)
 	}
 }
 
@@ -166,9 +161,7 @@ func BenchmarkBalance(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := bal.Label(context.Background(), y, u); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, bal.Label(context.Background(), y, u))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
 )
@@ -92,9 +93,7 @@ func TestCliquesAgainstEnumeration(t *testing.T) {
 		if errors.Is(err, lp.ErrSingular) {
 			continue // the oracle's simplex wants independent rows
 		}
-		if err != nil {
-			t.Fatalf("trial %d: %v", trial, err)
-		}
+		require.NoError(t, err, "trial %d", trial)
 		if q.Violations(y) > 0 {
 			unmet++
 			continue

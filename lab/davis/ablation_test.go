@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
 	"github.com/segd/segd/tracker"
@@ -22,9 +25,7 @@ func TestRunAblation(t *testing.T) {
 				t.Errorf("step %d of %d; want %d", done, total, steps)
 			}
 		}}, Variants)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.Repeats != 2 || len(r.Rows) != len(Variants) || steps == 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -48,9 +49,7 @@ func TestRunAblation(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{`"model":"colour","repeats":2,"seed":5,"rows":[{"name":"affinity alone","mode":"affinity","j":{"mean":`, `"sd":`, `"gain":{"mean":0,"sd":0}`, `"core_ms":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
@@ -59,7 +58,6 @@ func TestRunAblation(t *testing.T) {
 }
 
 func TestRunAblationRefuses(t *testing.T) {
-	if _, err := RunAblation(t.Context(), Options{Root: t.TempDir()}, Variants); err == nil {
-		t.Error("an empty folder is accepted")
-	}
+	_, err := RunAblation(t.Context(), Options{Root: t.TempDir()}, Variants)
+	assert.Error(t, err, "an empty folder is accepted")
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -108,15 +110,9 @@ func addPan(t *testing.T, root, name string, frames int, pan float64) {
 			}
 		}
 		f, err := os.Create(filepath.Join(root, "JPEGImages", "480p", name, fmt.Sprintf("%05d.jpg", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := jpeg.Encode(f, clip.Image(p), nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, jpeg.Encode(f, clip.Image(p), nil))
+		require.NoError(t, f.Close())
 		writeTruth(t, root, name, i, truth)
 	}
 }
@@ -131,9 +127,7 @@ func TestRunByCamera(t *testing.T) {
 	addPan(t, root, "stand", 6, 0)
 	opt := Options{Root: root, Features: features.Config{Superpixels: 300}}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pan, stand := r.Sequences[0], r.Sequences[1]
 	if pan.Camera != moving || math.Abs(pan.CameraMotion-4./480) > 0.001 || stand.Camera != standing || stand.CameraMotion > features.StandingMotion/2 {
 		t.Errorf("pan %s by %.5f, stand %s by %.5f; want moving by .0083, standing by 0", pan.Camera, pan.CameraMotion, stand.Camera, stand.CameraMotion)
@@ -142,9 +136,8 @@ func TestRunByCamera(t *testing.T) {
 		t.Errorf("standing %+v, moving %+v; want the rows' own", r.Standing, r.Moving)
 	}
 	opt.Stabilise, opt.Repeat = true, 2
-	if r, err = Run(t.Context(), opt); err != nil {
-		t.Fatal(err)
-	}
+	r, err = Run(t.Context(), opt)
+	require.NoError(t, err)
 	if !r.Stabilise || r.Moving != nil || r.Standing == nil || r.Standing.Sequences != 2 || r.Standing.MeanJ != r.MeanJ {
 		t.Errorf("standing copies: %+v stand, %+v move", r.Standing, r.Moving)
 	}

@@ -6,11 +6,13 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -37,9 +39,7 @@ func TestRun(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if ticks != 6 || len(report.Sequences) != 1 {
 		t.Fatalf("%d ticks, %d sequences; want 6 and 1", ticks, len(report.Sequences))
 	}
@@ -64,9 +64,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%v ms a frame, of which %+v; want the sum of all stages, and none of a network that is not there", row.MSPerFrame, s)
 	}
 	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{
 		`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`,
 		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"camera_motion":0,"camera":"standing"`, `"standing":{"sequences":1,"mean_j":`, `"moving":null`, `"mean_instability":`,
@@ -88,9 +86,7 @@ func TestNetworkTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const nap = 20 * time.Millisecond
 		report, err := Run(t.Context(), Options{Root: root, Features: features.Config{Superpixels: 50}, Model: slowModel(nap)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := StageMS{Network: 20, Features: 20}
 		if s := report.MeanStageMS; math.Abs(s.Network-20) > 1e-9 || math.Abs(s.Features-20) > 1e-9 || math.Abs(report.MeanMSPerFrame-20) > 1e-9 {
 			t.Errorf("%v ms a frame, of which %+v; want %+v", report.MeanMSPerFrame, s, want)
@@ -112,9 +108,7 @@ func TestFrameEndsTheRun(t *testing.T) {
 		Root: cliptest.New(t, "square", 3), Features: features.Config{Superpixels: 50},
 		Frame: func(string, int, Frame) error { return full },
 	})
-	if !errors.Is(err, full) {
-		t.Errorf("error is %v; want %v", err, full)
-	}
+	assert.ErrorIs(t, err, full)
 }
 
 // Masks come of the first frame's truth alone: with others shuffled they are the same.
@@ -141,9 +135,7 @@ func TestHiddenTruths(t *testing.T) {
 					return nil
 				}
 				r, err := Run(t.Context(), tt.opt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return masks, r.MeanJ
 			}
 			want, honest := run()
@@ -156,9 +148,7 @@ func TestHiddenTruths(t *testing.T) {
 				writeTruth(t, root, "square", i, truth)
 			}
 			got, random := run()
-			if !reflect.DeepEqual(got, want) {
-				t.Error("masks depend on truths after the first frame")
-			}
+			assert.Equal(t, want, got, "masks depend on truths after the first frame")
 			if random > honest/2 {
 				t.Errorf("J %.2f with random truths, %.2f with the real ones", random, honest)
 			}

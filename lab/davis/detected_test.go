@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
 	"github.com/segd/segd/tracker"
@@ -55,9 +58,7 @@ func TestMarkedByDetector(t *testing.T) {
 		return nil
 	}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	row := r.Sequences[0]
 	if m := row.Mark; m == nil || m.Frame != 2 || m.Class != "cat" || m.Score != 0.5 || m.IoU < 0.8 || m.IoU > 0.95 {
 		t.Fatalf("begun with %+v; want the cat of frame 2", m)
@@ -78,9 +79,7 @@ func TestNotDetected(t *testing.T) {
 	// The square of the first sequence is shown nine times in vain.
 	opt.Marks = &redDetector{from: 10}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Sequences) != 1 || r.Sequences[0].Name != "zoo" || len(r.Skipped) != 1 || r.Skipped[0].Name != "square" ||
 		!strings.Contains(r.Skipped[0].Reason, "none of 9 frames") {
 		t.Errorf("%+v, skipped %+v; want square skipped", r.Sequences, r.Skipped)
@@ -103,9 +102,7 @@ func TestNotDetected(t *testing.T) {
 func TestBeside(t *testing.T) {
 	opt := detectedOptions(t)
 	plain, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opt.Model, opt.Beside = &corner{}, []string{"dog"}
 	others := 0
 	opt.Frame = func(_ string, i int, f Frame) error {
@@ -117,9 +114,7 @@ func TestBeside(t *testing.T) {
 		return nil
 	}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	row := r.Sequences[0]
 	if others == 0 || row.Others == nil || *row.Others != 1 || r.Beside != "detector" {
 		t.Errorf("the other one is in sight in %d frames, %+v; want one beside", others, row)
@@ -127,9 +122,8 @@ func TestBeside(t *testing.T) {
 	if row.J < plain.Sequences[0].J-0.02 {
 		t.Errorf("J %v; want %v as without", row.J, plain.Sequences[0].J)
 	}
-	if _, err := RunMosaic(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "Beside") {
-		t.Errorf("%v; want a mosaic to be refused", err)
-	}
+	_, err = RunMosaic(t.Context(), opt)
+	assert.ErrorContains(t, err, "Beside")
 }
 
 // corner is a model that sees nothing but a dog in the corner of a picture.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -33,9 +35,7 @@ func TestNewInset(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in, err := newInset(openClip(t, root, tt.sequence), tt.size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if in.at != tt.at || in.scale != tt.scale || in.size != tt.size {
 				t.Errorf("%+v; want it at %v, scale %v", in, tt.at, tt.scale)
 			}
@@ -51,9 +51,7 @@ func TestInsetReads(t *testing.T) {
 	plain := openClip(t, root, "large")
 	opt := Options{Inset: image.Pt(641, 361)}
 	all, _, err := (&opt).takes([]*clip.Clip{plain.Clip})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := all[0][0]
 	mean := clip.Mean(readFrame(t, plain, 0))
 	want := readFrame(t, plain, 2)
@@ -102,9 +100,7 @@ func TestInset(t *testing.T) {
 				ious = append(ious, mask.IoU(got.Result.Objects[0].Mask, got.Truth))
 				return nil
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		row, last := r.Sequences[0], len(f)-1
 		if math.Abs(row.F-stats.Mean(f[1:last])) > 1e-12 || row.F > stats.Mean(f1080[1:last])-0.05 {
 			t.Errorf("F %v; want %v, less than the %v that outlines within reach for the whole frame have", row.F, f, f1080)
@@ -113,9 +109,7 @@ func TestInset(t *testing.T) {
 			t.Errorf("%+v in %+v; want a J of %v above 0.5, scale 2/3, in 1280×720", row, r.Inset, ious)
 		}
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, key := range []string{`"inset":{"width":1280,"height":720}`, `"scale":0.66`} {
 			if !strings.Contains(string(text), key) {
 				t.Errorf("report %s lacks %s", text, key)

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -47,25 +50,19 @@ func TestMosaic(t *testing.T) {
 		for _, o := range f.Result.Objects {
 			s.ids = append(s.ids, o.ID)
 		}
-		if f.Result.Seq != uint64(i) {
-			t.Errorf("frame %d has the sequence number %d", i, f.Result.Seq)
-		}
+		assert.Equal(t, uint64(i), f.Result.Seq, "frame %d has the sequence number", i)
 		seen = append(seen, s)
 		return nil
 	}
 	r, err := RunMosaic(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want []step
 	for k := range 2 {
 		for range 6 { // a is in both, and the shortest
 			want = append(want, step{fmt.Sprintf("mosaic-%d", k+1), image.Pt(2*96, 2*64), []uint32{1, 2, 3, 4}, 4 * 900})
 		}
 	}
-	if fmt.Sprint(seen) != fmt.Sprint(want) {
-		t.Errorf("seen were\n%v; want\n%v", seen, want)
-	}
+	assert.Equal(t, fmt.Sprint(want), fmt.Sprint(seen), "seen were\n%v; want\n%v", seen, want)
 	if n := 6 + 4*6 + 6 + 6; ticks != n || total != n {
 		t.Errorf("%d steps of %d; want %d: two mosaics, and each sequence alone once", ticks, total, n)
 	}
@@ -83,9 +80,7 @@ func TestMosaic(t *testing.T) {
 		c := openClip(t, root, row.Sequence)
 		c.Images, c.Truths = c.Images[:6], c.Truths[:6]
 		run, err := follow(t.Context(), &opt, c, nil, nil, func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := stats.Mean(run.j[1:5]); row.JAlone != want {
 			t.Errorf("%s: J alone %v; want that of the mosaic's frames, %v", row.Sequence, row.JAlone, want)
 		}
@@ -95,9 +90,7 @@ func TestMosaic(t *testing.T) {
 		t.Errorf("means %v, %v and %v; want %v, %v and %v", r.MeanJ, r.MeanJAlone, r.MeanDifference, j, alone, difference)
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"mosaic":[{"sequence":"a","mosaic":1,"frames":4,"j":`, `"j_alone":`, `"difference":`, `"mean_j":`, `"mean_j_alone":`, `"mean_difference":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
@@ -120,13 +113,9 @@ func TestMosaicReads(t *testing.T) {
 	parts[1].change = &change{side: 0, pixels: 3, quality: 92} // it is narrower than the others
 	parts[2].change = &change{side: 3, pixels: 2, quality: 95} // and this one is lower
 	m, err := newMosaic(parts, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := m.Read(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m.frames() != 4 || got.Width != 2*93 || got.Height != 2*62 {
 		t.Fatalf("%d frames of %d×%d; want 4 of 186×124", m.frames(), got.Width, got.Height)
 	}
@@ -164,9 +153,7 @@ func TestMosaicHiddenTruths(t *testing.T) {
 			}
 			return nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return masks, r.MeanJ
 	}
 	want, honest := run()
@@ -197,36 +184,26 @@ func TestMosaicRepeats(t *testing.T) {
 	opt := Options{Root: root, Features: features.Config{Superpixels: 400}, Repeat: 2, Seed: 3, Backwards: true,
 		Frame: func(name string, _ int, _ Frame) error { shown[name]++; return nil }}
 	r, err := RunMosaic(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opt.Frame = nil
 	clips, err := clip.Open(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := make([][]float64, 4) // J of each repeat
 	means := make([]float64, 2)
 	for i := range 2 {
 		var takes []*take
 		for _, c := range clips {
 			tk, err := opt.take(c, i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			takes = append(takes, tk)
 		}
 		m, err := newMosaic(takes, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i == 0 && (len(shown) != 1 || shown["mosaic-1"] != m.frames()) {
 			t.Errorf("%v frames were shown; want the first repeat's %d", shown, m.frames())
 		}
 		parts, err := m.run(t.Context(), &opt, nil, func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for k, p := range parts {
 			rows[k] = append(rows[k], p.J)
 			means[i] += p.Difference / 4
@@ -269,9 +246,8 @@ func TestMosaicRefuses(t *testing.T) {
 		{"model", Options{Root: four, Model: failingModel{}}, "davis: mosaic of a, b, c and d: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := RunMosaic(t.Context(), tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want one with %q", err, tt.want)
-			}
+			_, err := RunMosaic(t.Context(), tt.opt)
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
 }

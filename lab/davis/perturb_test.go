@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -19,18 +21,14 @@ import (
 func openClip(t *testing.T, root, name string) *take {
 	t.Helper()
 	clips, err := clip.Open(root, []string{name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &take{Clip: clips[0]}
 }
 
 func readFrame(t *testing.T, c *take, i int) *offline.Picture {
 	t.Helper()
 	p, err := c.Read(i)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -41,9 +39,7 @@ func clone(p *offline.Picture) *offline.Picture {
 func TestPatch(t *testing.T) {
 	c := openClip(t, cliptest.New(t, "square", 40), "square")
 	p, err := newPatch(1, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.start < 1 || p.gone()+afterFrames > len(c.Images)-1 || p.gone()-p.covered() != coverFrames+slideFrames {
 		t.Fatalf("the patch comes in frame %d, covers from %d and is gone in %d of %d", p.start, p.covered(), p.gone(), len(c.Images))
 	}
@@ -81,9 +77,7 @@ func TestPatch(t *testing.T) {
 func TestPatchIsTextured(t *testing.T) {
 	c := openClip(t, cliptest.New(t, "square", 40), "square")
 	p, err := newPatch(1, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w, h := p.bounds.Dx(), p.bounds.Dy()
 	steps, quarters := 0.0, [4]float64{}
 	for y := range h {
@@ -107,9 +101,7 @@ func TestDisturbancesAreSeeded(t *testing.T) {
 	for _, kind := range []Perturbation{Occlusion, Lighting, Noise} {
 		run := func(seed uint64, c *take) (out []byte) {
 			d, err := newDisturbance(kind, seed, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i := range c.Images {
 				p := readFrame(t, square, i) // the same pixels for both names
 				d.apply(i, p)
@@ -134,9 +126,7 @@ func TestLighting(t *testing.T) {
 	c := &take{Clip: &clip.Clip{Name: "x", Images: make([]string, 41)}}
 	l := newLighting(1, c)
 	for v := range 256 {
-		if l[0][v] != byte(v) {
-			t.Fatalf("the annotated frame's %d became %d", v, l[0][v])
-		}
+		require.Equal(t, byte(v), l[0][v], "the annotated frame's %d became", v)
 	}
 	for i := range l {
 		if !slices.IsSorted(l[i][:]) {
@@ -191,17 +181,13 @@ func TestPerturbed(t *testing.T) {
 	opt := Options{Root: root, Features: features.Config{Superpixels: 200}, Seed: 7}
 	opt.Sequences = []string{"square"}
 	plain, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opt.Sequences = []string{"brief", "square"}
 
 	for _, mode := range []tracker.Mode{tracker.Joint, tracker.Affinity} {
 		opt.Perturb, opt.Tracker.Mode = Occlusion, mode
 		p, err := newPatch(opt.Seed, openClip(t, root, "square"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var area, j []float64
 		ticks := 0
 		opt.Frame = func(_ string, i int, f Frame) error {
@@ -217,9 +203,7 @@ func TestPerturbed(t *testing.T) {
 			}
 		}
 		r, err := Run(t.Context(), opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(r.Skipped) != 1 || r.Skipped[0].Name != "brief" || !strings.Contains(r.Skipped[0].Reason, "12 frames") || len(r.Sequences) != 1 || ticks != 80 {
 			t.Fatalf("%d ticks, report %+v; want brief skipped and square run twice", ticks, r)
 		}
@@ -241,9 +225,7 @@ func TestPerturbed(t *testing.T) {
 			t.Errorf("%s: false %v, J after %v; want %v and %v; row %+v", mode, *row.FalseWhileCovered, *row.JAfter, shares[7], after, row)
 		}
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, key := range []string{`"perturb":"occlusion","seed":7`, `"false_while_covered":`, `"j_after_ratio":`, `"j_undisturbed":`, `"skipped":[{"name":"brief","reason":"12 frames`, `"mean_j_after_ratio":`} {
 			if !strings.Contains(string(text), key) {
 				t.Errorf("report %s lacks %s", text, key)
@@ -257,9 +239,7 @@ func TestOtherPerturbations(t *testing.T) {
 	root := cliptest.New(t, "square", 8)
 	for _, kind := range []Perturbation{Lighting, Noise, Night} {
 		r, err := Run(t.Context(), Options{Root: root, Features: features.Config{Superpixels: 200}, Perturb: kind})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		row := r.Sequences[0]
 		if row.FalseWhileCovered != nil || row.JAfterRatio != nil || r.MeanJAfterRatio != nil || *row.JDrop != *row.JUndisturbed-row.J || *r.MeanJDrop != *row.JDrop || *row.JUndisturbed < 0.9 {
 			t.Errorf("%s: %+v", kind, row)

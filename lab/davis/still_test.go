@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"image"
 	"math"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -18,9 +20,7 @@ func copyOf(t *testing.T, frames int) *take {
 	root := t.TempDir()
 	cliptest.AddScaled(t, root, "square", frames, 2)
 	all, _, err := (&Options{Stabilise: true}).takes([]*clip.Clip{openClip(t, root, "square").Clip})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all[0][0]
 }
 
@@ -105,9 +105,7 @@ func TestStillScale(t *testing.T) {
 	root := t.TempDir()
 	addPan(t, root, "small", 9, 0)
 	still, err := newStill(openClip(t, root, "small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if first, last := still.poses[0].scale, still.poses[8].scale; math.Abs(first-0.9) > 0.03 || math.Abs(last-3*first) > 1e-9 {
 		t.Errorf("scale from %.3f to %.3f; want 216/240 and 3 times that", first, last)
 	}
@@ -122,7 +120,6 @@ func TestStillWithoutBackground(t *testing.T) {
 	for i := range 3 {
 		writeTruth(t, root, "square", i, full)
 	}
-	if _, err := Run(t.Context(), Options{Root: root, Stabilise: true}); err == nil || !strings.Contains(err.Error(), "square: the object is all of every picture") {
-		t.Errorf("error is %v", err)
-	}
+	_, err := Run(t.Context(), Options{Root: root, Stabilise: true})
+	assert.ErrorContains(t, err, "square: the object is all of every picture")
 }

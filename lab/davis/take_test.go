@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
 	"github.com/segd/segd/lab/internal/clip/cliptest"
@@ -75,9 +78,7 @@ func TestTakeReads(t *testing.T) {
 		ch := &change{side: side, pixels: 4, quality: 90, start: 1}
 		want := readFrame(t, plain, 2)
 		clip.Crop(want, ch.kept(want.Width, want.Height))
-		if err := clip.Recode(want, 90); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, clip.Recode(want, 90))
 		got := readFrame(t, &take{Clip: plain.Clip, change: ch}, 2)
 		if got.Width != want.Width || got.Height != want.Height || !bytes.Equal(got.BGR, want.BGR) || !bytes.Equal(got.Truth, want.Truth) {
 			t.Errorf("side %d: %d×%d, want the cropped and coded %d×%d", side, got.Width, got.Height, want.Width, want.Height)
@@ -95,12 +96,8 @@ func hide(t *testing.T, root, name string, frame int) {
 func writeTruth(t *testing.T, root, name string, frame int, truth image.Image) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(root, "Annotations", "480p", name, fmt.Sprintf("%05d.png", frame)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(png.Encode(f, truth), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(png.Encode(f, truth), f.Close()))
 }
 
 // played are the numbers of a take's files.
@@ -137,9 +134,7 @@ func TestTakes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.opt.take(c, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if s := fmt.Sprint(played(got)); s != tt.want {
 				t.Errorf("frames %s are played; want %s", s, tt.want)
 			}
@@ -162,9 +157,7 @@ func TestBackwards(t *testing.T) {
 				frames = append(frames, slices.Clone(f.Image.(*image.RGBA).Pix))
 				return nil
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return frames, r
 	}
 	forwards, plain := seen(false)
@@ -177,9 +170,7 @@ func TestBackwards(t *testing.T) {
 		t.Errorf("backwards %v with J %.3f, forwards %v; want true above 0.9 and false", r.Backwards, r.MeanJ, plain.Backwards)
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !strings.Contains(string(text), `"backwards":true`) || strings.Contains(string(text), "repeat") || strings.Contains(string(text), "j_sd") {
 		t.Errorf("report %s", text)
 	}
@@ -201,9 +192,7 @@ func TestRepeats(t *testing.T) {
 				Progress: func(_, all int) { ticks, total = ticks+1, all },
 				Frame:    func(string, int, Frame) error { frames++; return nil }}
 			r, err := Run(t.Context(), opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			opt.Progress, opt.Frame = nil, nil
 
 			runs, shown := 0, 0
@@ -214,12 +203,9 @@ func TestRepeats(t *testing.T) {
 				c := openClip(t, root, name).Clip
 				for i := range n {
 					tk, err := opt.take(c, i)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if rows[i], err = runTake(t.Context(), &opt, tk, false, func() { runs++ }, &stats.Reliability{}); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
+					rows[i], err = runTake(t.Context(), &opt, tk, false, func() { runs++ }, &stats.Reliability{})
+					require.NoError(t, err)
 					if i == 0 {
 						shown += len(tk.Images)
 					}
@@ -262,9 +248,7 @@ func TestRepeats(t *testing.T) {
 				t.Errorf("%+v; want the means %v summed up", *r.Repeat, means)
 			}
 			text, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, key := range []string{`"repeat":{"n":3,"mean_j":`, `"sd_j":`, `"j_sd":`, `"seed":1`} {
 				if !strings.Contains(string(text), key) {
 					t.Errorf("report %s lacks %s", text, key)
@@ -282,9 +266,7 @@ func TestTooShort(t *testing.T) {
 	cliptest.Add(t, root, "square", 40)
 	opt := Options{Root: root, Features: features.Config{Superpixels: 50}, Repeat: 8}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Skipped) != 1 || r.Skipped[0].Name != "brief" || len(r.Sequences) != 1 {
 		t.Errorf("%+v; want brief skipped", r.Skipped)
 	}
@@ -293,18 +275,15 @@ func TestTooShort(t *testing.T) {
 		t.Errorf("error is %v; want one that names brief and 3 frames", err)
 	}
 	opt.Repeat = -1
-	if _, err := Run(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "-1 repeats") {
-		t.Errorf("error is %v; want one that names -1 repeats", err)
-	}
+	_, err = Run(t.Context(), opt)
+	assert.ErrorContains(t, err, "-1 repeats")
 	for i := range 3 {
 		hide(t, root, "brief", i)
 	}
 	opt.Repeat = 0
-	if _, err := Run(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "marks no object") {
-		t.Errorf("error is %v; want one about the first frame", err)
-	}
+	_, err = Run(t.Context(), opt)
+	assert.ErrorContains(t, err, "marks no object")
 	opt.Backwards = true
-	if _, err := Run(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "0 frames from the first that shows the object") {
-		t.Errorf("error is %v; want one about no frame", err)
-	}
+	_, err = Run(t.Context(), opt)
+	assert.ErrorContains(t, err, "0 frames from the first that shows the object")
 }

@@ -1,10 +1,12 @@
 package gaussian
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/solver/kernel"
 )
@@ -34,9 +36,7 @@ func TestFactor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b, err := Factor(x, n, d, sigma, tt.rank, tt.tol)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if b.N != n || b.D > tt.atMost {
 				t.Errorf("%d×%d; want %d rows of at most %d", b.N, b.D, n, tt.atMost)
 			}
@@ -65,9 +65,8 @@ func TestFactor(t *testing.T) {
 		"rank":  func() (*kernel.Block, error) { return Factor([]float64{1}, 1, 1, 1, 0, 0) },
 		"rows":  func() (*kernel.Block, error) { return Factor([]float64{1, 2}, 3, 1, 1, 1, 0) },
 	} {
-		if _, err := refused(); !errors.Is(err, kernel.ErrInput) {
-			t.Errorf("%s: error %v; want ErrInput", name, err)
-		}
+		_, err := refused()
+		assert.ErrorIs(t, err, kernel.ErrInput, "%s: error", name)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/solver/loss"
 )
 
@@ -232,9 +235,7 @@ func optimality(l proximal, c sample, beta []float64) error {
 func TestProxMeetsTheOptimalityConditions(t *testing.T) {
 	for _, l := range multiclass {
 		for _, c := range samples() {
-			if err := optimality(l, c, c.prox(l)); err != nil {
-				t.Fatalf("%T %s: %v", l, c, err)
-			}
+			require.NoError(t, optimality(l, c, c.prox(l)), "%T %s", l, c)
 		}
 	}
 }
@@ -399,9 +400,7 @@ func TestNoWeightNoPull(t *testing.T) {
 		if got := c.prox(l); !slices.Equal(got, target) {
 			t.Errorf("%T: prox of a sample without weight is %v; want its target", l, got)
 		}
-		if v := value(l, target, []float64{0}, []int32{1}, 4); v != 0 {
-			t.Errorf("%T: value of a sample without weight is %g", l, v)
-		}
+		assert.EqualValues(t, 0, value(l, target, []float64{0}, []int32{1}, 4), "%T: value of a sample without weight is", l)
 	}
 }
 
@@ -586,9 +585,7 @@ func fuzz(f *testing.F, l proximal) {
 			c.t[k] = bounded(v, 1e4)
 		}
 		beta := c.prox(l)
-		if err := optimality(l, c, beta); err != nil {
-			t.Fatalf("%s: %v", c, err)
-		}
+		require.NoError(t, optimality(l, c, beta), "%s", c)
 		got, want := c.table(l)[c.y], c.objective(l, beta)
 		if !(math.Abs(got-want) <= 1e-9*want+4*c.w*c.coarseness()) {
 			t.Fatalf("%s: table %g, objective at the prox %g", c, got, want)

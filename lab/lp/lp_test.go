@@ -2,11 +2,12 @@ package lp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/lab/lp"
 )
@@ -50,9 +51,7 @@ func TestAgainstEnumeration(t *testing.T) {
 			c[i] = rng.NormFloat64()
 		}
 		got, err := m.Minimise(t.Context(), x, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := assign(c, n, 0, 0); math.Abs(got-want) > 1e-7 {
 			t.Fatalf("minimum %g; want %g", got, want)
 		}
@@ -100,9 +99,8 @@ func TestErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := lp.New(2, []int32{0, 2}, []int32{0, 1}, []float64{tt.lower}, []float64{math.Inf(1)})
 			defer m.Close()
-			if _, err := m.Minimise(tt.ctx, make([]float64, 2), tt.c); !errors.Is(err, tt.want) {
-				t.Fatalf("error is %v; want %v", err, tt.want)
-			}
+			_, err := m.Minimise(tt.ctx, make([]float64, 2), tt.c)
+			require.ErrorIs(t, err, tt.want)
 		})
 	}
 }

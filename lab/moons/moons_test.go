@@ -3,10 +3,12 @@ package moons
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestNewMoons(t *testing.T) {
@@ -18,9 +20,7 @@ func TestNewMoons(t *testing.T) {
 	if want := []int{150, 150, 150, 150}; !slices.Equal(counts, want) || len(m.x) != 2*sampleCount {
 		t.Errorf("classes of %v samples, %d coordinates; want %v", counts, len(m.x), want)
 	}
-	if len(m.cliques) != cliqueCount {
-		t.Errorf("%d cliques; want %d", len(m.cliques), cliqueCount)
-	}
+	assert.Len(t, m.cliques, cliqueCount, "cliques")
 	for _, c := range m.cliques {
 		if len(c.Members) != cliqueSize || c.Violations(m.truth) != 0 {
 			t.Errorf("a clique of %d that the truth breaks by %d", len(c.Members), c.Violations(m.truth))
@@ -48,12 +48,8 @@ func TestRun(t *testing.T) {
 				t.Errorf("step %d of %d; want %d of 1", done, total, steps)
 			}
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if steps != 1 {
-		t.Errorf("%d steps; want 1", steps)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 1, steps, "steps")
 	ours, descent, kmeans := report.DCADMM.Median, report.CoordinateDescent.Median, report.KernelKMeans.Median
 	t.Logf("DC-ADMM %.3f, coordinate descent %.3f, kernel k-means %.3f", ours, descent, kmeans)
 	if ours > 0.3 || descent < 0.3 || kmeans < 0.3 {
@@ -68,9 +64,7 @@ func TestHiddenLabels(t *testing.T) {
 	}
 	find := func(m *moons) Instance {
 		in, err := runInstance(t.Context(), m, 100, Options{Starts: 1, Workers: 1}, func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return in
 	}
 	m := newMoons(100)
@@ -96,9 +90,7 @@ func TestReportForm(t *testing.T) {
 	}
 	e.finish()
 	b, err := json.Marshal(Report{DCADMM: e})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `{"starts":0,"dcadmm":{"mean":0.3333333333333333,"sd":0.38188130791298663,"median":0.25,"errors":[0,0.75,0.25]},` +
 		`"coordinate_descent":{"mean":0,"sd":0,"median":0,"errors":null},"kernel_kmeans":{"mean":0,"sd":0,"median":0,"errors":null}}`
 	if string(b) != want {
@@ -107,12 +99,10 @@ func TestReportForm(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	if _, err := Run(t.Context(), Options{Seeds: -1}); err == nil {
-		t.Error("-1 seeds are accepted")
-	}
+	_, err := Run(t.Context(), Options{Seeds: -1})
+	assert.Error(t, err, "-1 seeds are accepted")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Options{Seeds: 1, Starts: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v; want context.Canceled", err)
-	}
+	_, err = Run(ctx, Options{Seeds: 1, Starts: 1})
+	assert.ErrorIs(t, err, context.Canceled)
 }

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"image"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects/marking"
@@ -45,9 +46,7 @@ func TestRunAutomatic(t *testing.T) {
 	parked := features.Detection{Box: image.Rect(0, 0, 20, 20), Class: "car", Score: 0.9}
 	d := &streetDetector{first: 1, every: 1, also: []features.Detection{parked}}
 	report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: d, Every: 1, Marking: persons})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d.looks != frames || len(report.Detected) < frames {
 		t.Errorf("%d looks, %d detections; want %d, and more", d.looks, len(report.Detected), frames)
 	}
@@ -69,9 +68,7 @@ func TestRunAutomatic(t *testing.T) {
 	for _, b := range report.Boxes {
 		ids[b.ID] = true
 	}
-	if len(ids) != 2 {
-		t.Errorf("ids %v; want two", ids)
-	}
+	assert.Len(t, ids, 2, "ids %v; want two", ids)
 	if !slices.IsSortedFunc(report.Boxes, func(a, b Found) int { return a.Frame - b.Frame }) || report.Boxes[0].Frame != 2 {
 		t.Error("boxes are not those of frame 2 on, in order")
 	}
@@ -83,9 +80,7 @@ func TestRunAutomaticModes(t *testing.T) {
 		opt := streetOptions(t, 20)
 		opt.Tracker.Mode = mode
 		report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 1}, Every: 1, Marking: persons})
-		if err != nil {
-			t.Fatalf("%s: %v", mode, err)
-		}
+		require.NoError(t, err, "%s", mode)
 		ids := map[int]bool{}
 		for _, b := range report.Boxes {
 			ids[b.ID] = true
@@ -111,8 +106,7 @@ func TestRunAutomaticFaults(t *testing.T) {
 	} {
 		opt, auto := streetOptions(t, 6), Automatic{Detector: &streetDetector{first: 1, every: 5}, Every: 5}
 		tt.change(&opt, &auto)
-		if _, err := RunAutomatic(t.Context(), opt, auto); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
-		}
+		_, err := RunAutomatic(t.Context(), opt, auto)
+		assert.ErrorContains(t, err, tt.want, "%s", tt.name)
 	}
 }

@@ -1,10 +1,11 @@
 package mot
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/objects/zones"
 	"github.com/segd/segd/tracker"
@@ -18,9 +19,7 @@ func TestCrossings(t *testing.T) {
 	// Red goes right from .13 to .36, blue left from .99 to .73.
 	lines := [][2]zones.Point{upright(0.25), upright(0.85), {{0.85, 1}, {0.85, 0}}, upright(0.55)}
 	r, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 1}, Every: 1, Lines: lines, Marking: persons})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	right, left := Directions{BToA: 1}, Directions{AToB: 1}
 	want := []Crossings{
 		{Line: [4]float64{0.25, 0, 0.25, 1}, Counted: right, True: right},
@@ -28,9 +27,7 @@ func TestCrossings(t *testing.T) {
 		{Line: [4]float64{0.85, 1, 0.85, 0}, Counted: right, True: right},
 		{Line: [4]float64{0.55, 0, 0.55, 1}},
 	}
-	if d := cmp.Diff(want, r.Lines); d != "" {
-		t.Error(d)
-	}
+	assert.Empty(t, cmp.Diff(want, r.Lines))
 }
 
 // Without masks no one is counted; a true box that is not to be considered does not count.
@@ -46,9 +43,7 @@ func TestCrossingsOfTruth(t *testing.T) {
 		{"not beyond it", func(n int) bool { return n > 8 }, Directions{}},
 	} {
 		c, err := newCrossings(streetTruth(t, 20, tt.ignored), lines)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for n := 1; n <= 20; n++ {
 			c.observe(n, streetTime(n), &tracker.Result{Width: width, Height: height})
 		}
@@ -59,7 +54,5 @@ func TestCrossingsOfTruth(t *testing.T) {
 	_, err := RunAutomatic(t.Context(), streetOptions(t, 5), Automatic{
 		Detector: &streetDetector{first: 1, every: 5}, Every: 5, Lines: [][2]zones.Point{{{0.5, 0}, {2, 1}}},
 	})
-	if err == nil || !strings.Contains(err.Error(), "lines[0].points[1]") {
-		t.Errorf("%v; want the line to be refused", err)
-	}
+	assert.ErrorContains(t, err, "lines[0].points[1]")
 }

@@ -1,8 +1,10 @@
 package mot
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/objects/privacy"
 )
@@ -20,18 +22,14 @@ func TestRunHidden(t *testing.T) {
 	const frames = 20
 	opt := streetOptions(t, frames)
 	r, err := RunHidden(t.Context(), opt, blurred(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p := r.Persons; p.Pixels < 20*frames*wide || p.Hidden != p.Pixels || p.Share != 1 {
 		t.Errorf("persons %+v; want all to be hidden", p)
 	}
 	if m := r.Masks; m.Pixels == 0 || m.Hidden != m.Pixels || m.Share != 1 {
 		t.Errorf("masks %+v; want all to be hidden", m)
 	}
-	if r.WholeFrames != 1 {
-		t.Errorf("%d frames are hidden as a whole; want the first", r.WholeFrames)
-	}
+	assert.Equal(t, 1, r.WholeFrames, "frames are hidden as a whole")
 	if e := r.Elsewhere; e.Pixels < frames*width*height/2 || e.Share < 1./frames || e.Share > 0.4 {
 		t.Errorf("elsewhere %+v; want little but the first frame", e)
 	}
@@ -45,9 +43,7 @@ func TestRunHiddenOverlooked(t *testing.T) {
 	hide := blurred(1)
 	hide.Detector = &streetDetector{first: 1000, every: 1} // sees no one
 	r, err := RunHidden(t.Context(), streetOptions(t, 20), hide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p := r.Persons; p.Share > 0.2 || p.Hidden == 0 {
 		t.Errorf("persons %+v; want them hidden in the first frame alone", p)
 	}
@@ -66,8 +62,7 @@ func TestRunHiddenFaults(t *testing.T) {
 	} {
 		opt, hide := streetOptions(t, 6), blurred(1)
 		tt.change(&opt, &hide)
-		if _, err := RunHidden(t.Context(), opt, hide); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
-		}
+		_, err := RunHidden(t.Context(), opt, hide)
+		assert.ErrorContains(t, err, tt.want, "%s", tt.name)
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 )
 
 func parse(t testing.TB, lines ...string) *Truth {
 	t.Helper()
 	truth, err := ParseTruth(strings.NewReader(strings.Join(lines, "\n")), "gt.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return truth
 }
 
@@ -38,9 +39,7 @@ func TestMarkFrame(t *testing.T) {
 		{"nothing there", 6, 9, []string{"3,1,5,5,20,50,1"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := parse(t, tt.lines...).markFrame(1, tt.first, tt.last, size{120, 100}); got != tt.want {
-				t.Errorf("frame %d; want %d", got, tt.want)
-			}
+			assert.Equal(t, tt.want, parse(t, tt.lines...).markFrame(1, tt.first, tt.last, size{120, 100}), "frame")
 		})
 	}
 }
@@ -50,9 +49,7 @@ func TestObject(t *testing.T) {
 	valid := func(t *testing.T, o annotation.Object) {
 		t.Helper()
 		a := annotation.Annotation{Width: s.width, Height: s.height, Objects: []annotation.Object{o}}
-		if err := a.Validate(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, a.Validate())
 		if o.ID != 3 || o.Label != "person 1000" {
 			t.Errorf("%d is %q; want 3 and the person's id", o.ID, o.Label)
 		}
@@ -89,14 +86,12 @@ func TestObject(t *testing.T) {
 		t.Errorf("area %.0f; want some %.0f", area, want)
 	}
 	for _, m := range []Mark{MarkBox, MarkEllipse} {
-		if _, err := m.object(p, Box{120, 20, 30, 60}, s); err == nil || !strings.Contains(err.Error(), "person 1000 in frame 7 lies outside the picture of 120×100") {
-			t.Errorf("%v outside the picture: %v", m, err)
-		}
+		_, err := m.object(p, Box{120, 20, 30, 60}, s)
+		assert.ErrorContains(t, err, "person 1000 in frame 7 lies outside the picture of 120×100", "%v outside the picture", m)
 		if got, err := ParseMark(m.String()); err != nil || got != m {
 			t.Errorf("%v is read as %v, %v", m, got, err)
 		}
 	}
-	if _, err := ParseMark("star"); err == nil || !strings.Contains(err.Error(), `"star"; want box or ellipse`) {
-		t.Errorf("a star: %v", err)
-	}
+	_, err := ParseMark("star")
+	assert.ErrorContains(t, err, `"star"; want box or ellipse`, "a star")
 }

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -98,9 +99,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			r, err := Run(t.Context(), opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			one := 1.0
 			group := Group{&one, &one, &one, 0, nil, []Object{
 				{ID: 7, Marked: 1, Present: 19, Right: 19},
@@ -114,24 +113,16 @@ func TestRun(t *testing.T) {
 			}
 			boxes := r.Boxes
 			r.Boxes, r.Reliability = nil, nil // another test has these
-			if d := cmp.Diff(want, r); d != "" {
-				t.Error(d)
-			}
-			if steps != frames {
-				t.Errorf("%d steps; want %d", steps, frames)
-			}
+			assert.Empty(t, cmp.Diff(want, r))
+			assert.Equal(t, frames, steps, "steps")
 			if len(boxes) != 30 || boxes[0].Frame != 2 || boxes[0].ID != 7 || boxes[29].Frame != frames {
 				t.Errorf("%d boxes, first of %d in frame %d; want 30 and red in frame 2", len(boxes), boxes[0].ID, boxes[0].Frame)
 			}
 			var out bytes.Buffer
-			if err := WriteBoxes(&out, boxes); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, WriteBoxes(&out, boxes))
 			// The result's format is the truth's.
 			back, err := ParseTruth(&out, "result")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, f := range boxes {
 				if got := back.boxes[f.ID][f.Frame].box; got != f.Box {
 					t.Errorf("%v in frame %d is read as %v", f.Box, f.Frame, got)
@@ -146,12 +137,8 @@ func TestRunOfOne(t *testing.T) {
 	opt := streetOptions(t, 20)
 	opt.First, opt.Last, opt.Follow = 4, 18, []int{300}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(r.Alone, r.Together); d != "" {
-		t.Error(d)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(r.Alone, r.Together))
 	if got := r.Together.PerObject[0]; got.Marked != 5 || got.Present != 11 || got.Right+got.Missed != 11 {
 		t.Errorf("%+v; want a mark in frame 5 and 11 frames", got)
 	}
@@ -166,13 +153,9 @@ func TestRunOfOne(t *testing.T) {
 		t.Errorf("reliability of %d masks, %g right; want it of the %d boxes, twice", masks, right, len(r.Boxes))
 	}
 	text, err := json.Marshal(r.Together)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{"idf1", "idp", "idr", "id_switches", "per_object", "id", "present", "right", "false", "missed"} {
-		if !strings.Contains(string(text), `"`+key+`":`) {
-			t.Errorf("no %s in %s", key, text)
-		}
+		assert.Contains(t, string(text), `"`+key+`":`, "no %s in %s", key, text)
 	}
 }
 
@@ -182,9 +165,7 @@ func TestRunIgnored(t *testing.T) {
 	opt.Truth = streetTruth(t, 20, func(n int) bool { return n == 1 || n > 8 && n <= 12 })
 	opt.Follow = []int{7}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := r.Together.PerObject[0], (Object{ID: 7, Marked: 2, Present: 14, Right: 14}); got != want {
 		t.Errorf("%+v; want %+v", got, want)
 	}
@@ -260,14 +241,12 @@ func TestRunRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := streetOptions(t, 6)
 			tt.change(&opt)
-			if _, err := Run(t.Context(), opt); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want one with %q", err, tt.want)
-			}
+			_, err := Run(t.Context(), opt)
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Run(ctx, streetOptions(t, 6)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a run that was ended: %v", err)
-	}
+	_, err := Run(ctx, streetOptions(t, 6))
+	assert.ErrorIs(t, err, context.Canceled, "a run that was ended")
 }

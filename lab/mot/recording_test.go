@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWhole(t *testing.T) {
@@ -12,9 +14,7 @@ func TestWhole(t *testing.T) {
 	if got := truth.Whole(5, 100, 100); !slices.Equal(got, []int{1, 3}) {
 		t.Errorf("whole are %v; want those inside to the last pixel", got)
 	}
-	if truth.Last() != 6 {
-		t.Errorf("the last frame is %d; want 6", truth.Last())
-	}
+	assert.Equal(t, 6, truth.Last(), "the last frame is")
 }
 
 // What a recording counts is what one counts by hand, and frames that were dropped are
@@ -26,9 +26,7 @@ func TestRecording(t *testing.T) {
 		"1,7,11,11,20,60,1", "2,7,13,11,20,60,1", "3,7,15,11,20,60,1", "4,7,17,11,20,60,1", "5,7,19,11,20,60,1", "6,7,21,11,20,60,1", "7,7,23,11,20,60,1",
 		"1,9,61,11,20,60,1", "2,9,61,11,20,60,1", "3,9,61,11,20,60,1", "4,9,61,11,20,60,0", "5,9,61,11,20,60,1")
 	r, err := NewRecording(truth, 1, 7, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, err := r.Annotation(MarkBox, 100, 100)
 	if err != nil || len(a.Objects) != 2 || a.Objects[1].ID != 2 || !slices.Equal(a.Objects[1].Box, []float64{60, 10, 80, 70}) || a.Validate() != nil {
 		t.Errorf("annotation %+v, %v", a, err)
@@ -41,14 +39,11 @@ func TestRecording(t *testing.T) {
 	r.Look(6, map[uint32]Box{2: at(60)})             // 7 is missed, 9 has gone
 	want := []Object{{ID: 7, Marked: 1, Present: 4, Right: 2, False: 1, Missed: 2}, {ID: 9, Marked: 1, Present: 2, Right: 1, False: 2, Missed: 1, Gone: 1, Strangers: 1}}
 	got := r.Figures()
-	if diff := cmp.Diff(want, got.PerObject); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got.PerObject))
 	// 3 true positives, 3 false ones, 3 missed.
 	if *got.IDF1 != 0.5 || *got.IDP != 0.5 || *got.IDR != 0.5 {
 		t.Errorf("IDF1 %g, IDP %g, IDR %g; want 0.5 each", *got.IDF1, *got.IDP, *got.IDR)
 	}
-	if _, err := NewRecording(truth, 6, 9); err == nil {
-		t.Error("a person is marked where it is not")
-	}
+	_, err = NewRecording(truth, 6, 9)
+	assert.Error(t, err, "a person is marked where it is not")
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Every second of frames 3 to 8, in both directions of time: pictures, times and truth go together.
@@ -16,9 +19,7 @@ func TestReplay(t *testing.T) {
 		times     []time.Duration // in frames
 	}{{false, []int{3, 5, 7}, []time.Duration{3, 5, 7}}, {true, []int{7, 5, 3}, []time.Duration{0, 2, 4}}} {
 		truth, err := ParseTruth(strings.NewReader("1,1,1,1,9,9,1\n3,1,31,1,9,9,1\n5,1,51,1,9,9,1\n7,2,71,1,9,9,1\n8,2,81,1,9,9,1\n"), "gt.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		opt := Options{Truth: truth, First: 3, Last: 8, Video: func(_ context.Context, show func(*Picture) error) error {
 			bgr := make([]byte, 3)
 			for n := 1; n < 20; n++ {
@@ -29,20 +30,16 @@ func TestReplay(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := opt.Replay(2, tt.backwards); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, opt.Replay(2, tt.backwards))
 		var frames []int
 		var times []time.Duration
-		if err := opt.play(t.Context(), func(_ context.Context, n int, p *Picture) error {
+		require.NoError(t, opt.play(t.Context(), func(_ context.Context, n int, p *Picture) error {
 			if n != len(frames)+1 {
 				t.Errorf("frame %d after %d", n, len(frames))
 			}
 			frames, times = append(frames, int(p.BGR[0])), append(times, p.Time)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if !slices.Equal(frames, tt.frames) || !slices.Equal(times, tt.times) {
 			t.Errorf("backwards %t: frames %v at %v; want %v at %v", tt.backwards, frames, times, tt.frames, tt.times)
 		}
@@ -54,9 +51,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	opt := Options{Truth: &Truth{last: 3}}
-	if err := opt.Replay(0, false); err == nil {
-		t.Error("every 0 frames")
-	}
+	assert.Error(t, opt.Replay(0, false), "every 0 frames")
 }
 
 // byHeight counts, in each range of heights, the true boxes, those of them that were found, and the found boxes that

@@ -12,27 +12,23 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func parseResult(t testing.TB, lines ...string) []Found {
 	t.Helper()
 	found, err := ParseResult(strings.NewReader(strings.Join(lines, "\n")), "result.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
 func TestParseResult(t *testing.T) {
 	got := parseResult(t, "2,7,1,1,20,60,0.5,-1,-1,-1", "1,8,11.5,3,20.25,60,1")
 	want := []Found{{2, 7, Box{0, 0, 20, 60}, 0.5}, {1, 8, Box{10.5, 2, 20.25, 60}, 1}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 	var out bytes.Buffer
-	if err := WriteBoxes(&out, want); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteBoxes(&out, want))
 	if again := parseResult(t, out.String()); !slices.Equal(again, want) {
 		t.Errorf("%v is read as %v", want, again)
 	}
@@ -63,9 +59,8 @@ var faultyResults = []struct{ name, text, want string }{
 func TestParseResultRefuses(t *testing.T) {
 	for _, tt := range faultyResults {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := ParseResult(strings.NewReader(tt.text), "result.txt"); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want one with %q", err, tt.want)
-			}
+			_, err := ParseResult(strings.NewReader(tt.text), "result.txt")
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
 }
@@ -97,18 +92,13 @@ func TestFigures(t *testing.T) {
 		var name string
 		var want [4]float64
 		var switches, fragmentations int
-		if _, err := fmt.Sscan(lines.Text(), &name, &want[0], &want[1], &want[2], &want[3], &switches, &fragmentations); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscan(lines.Text(), &name, &want[0], &want[1], &want[2], &want[3], &switches, &fragmentations)
+		require.NoError(t, err)
 		t.Run(name, func(t *testing.T) {
 			truth, err := ParseTruth(golden(t, "tracks-"+name+".gt.txt"), "gt.txt")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			found, err := ParseResult(golden(t, "tracks-"+name+".result.txt"), "result.txt")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := Score(truth, found, 0, 0)
 			for k, v := range []*float64{got.MOTA, got.IDF1, got.Recall, got.Precision} {
 				if v == nil || math.Abs(*v-want[k]) > 1e-12 {
@@ -120,9 +110,7 @@ func TestFigures(t *testing.T) {
 			}
 		})
 	}
-	if cases != 3 {
-		t.Errorf("%d cases; want 3", cases)
-	}
+	assert.Equal(t, 3, cases, "cases")
 }
 
 // A tracker that finds every person where he is has all there is to have, whatever he calls them and
@@ -197,9 +185,7 @@ func TestScoreRules(t *testing.T) {
 				}
 				return fmt.Sprint(*v)
 			}
-			if got := text(f.MOTA) + " " + text(f.Recall) + " " + text(f.Precision); got != tt.want {
-				t.Errorf("MOTA, recall, precision %s; want %s", got, tt.want)
-			}
+			assert.Equal(t, tt.want, text(f.MOTA)+" "+text(f.Recall)+" "+text(f.Precision), "MOTA, recall, precision")
 		})
 	}
 }
@@ -253,9 +239,7 @@ func TestStrangers(t *testing.T) {
 	}
 	g := group(counts{}, []track{tr}, looked, 2)
 	want := Object{ID: 1, Marked: 1, Present: 7, Right: 3, False: 3, Missed: 4, Gone: 8, Strangers: 1}
-	if d := cmp.Diff(want, g.PerObject[0]); d != "" {
-		t.Error(d)
-	}
+	assert.Empty(t, cmp.Diff(want, g.PerObject[0]))
 	if g.Strangers == nil || *g.Strangers != 125 {
 		t.Errorf("strangers: %v; want 125 of 1000", g.Strangers)
 	}

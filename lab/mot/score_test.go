@@ -9,15 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // crafted reads a case of testdata/crafted.csv: case, truth or found, frame, id, box.
 func crafted(t *testing.T, name string) []frame {
 	t.Helper()
 	data, err := os.ReadFile("testdata/crafted.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var frames []frame
 	for line := range strings.Lines(string(data)) {
 		parts := strings.Split(strings.TrimSpace(line), ",")
@@ -26,9 +27,8 @@ func crafted(t *testing.T, name string) []frame {
 		}
 		var v [6]int
 		for i := range v {
-			if v[i], err = strconv.Atoi(parts[2+i]); err != nil {
-				t.Fatal(err)
-			}
+			v[i], err = strconv.Atoi(parts[2+i])
+			require.NoError(t, err)
 		}
 		for len(frames) < v[0] {
 			frames = append(frames, frame{})
@@ -71,17 +71,13 @@ func TestScore(t *testing.T) {
 			}
 		})
 	}
-	if cases != 6 {
-		t.Errorf("%d cases; want 6", cases)
-	}
+	assert.Equal(t, 6, cases, "cases")
 }
 
 func golden(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestParseTruth(t *testing.T) {
 	truth, err := ParseTruth(strings.NewReader("1,9,499,158,31.03,75.17,1,-4.1554,-7.3591,0\n1,15,258,219,32.9,88.7,1\r\n3,9,1,1,20,70,0,1,0.25\n"), "gt.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if ids := truth.IDs(); !slices.Equal(ids, []int{9, 15}) || truth.last != 3 {
 		t.Errorf("persons %d up to frame %d; want 9 and 15 up to 3", ids, truth.last)
 	}
@@ -48,9 +49,7 @@ func TestParseTruthRefuses(t *testing.T) {
 	for _, tt := range faultyTruths {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseTruth(strings.NewReader(tt.text), "gt.txt")
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want one with %q", err, tt.want)
-			}
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
 }
@@ -80,13 +79,9 @@ func FuzzParseTruth(f *testing.F) {
 // Where nothing counts, neither true boxes nor what is found there does; what is found on a person who counts does.
 func TestIgnoreIn(t *testing.T) {
 	truth, err := ParseTruth(strings.NewReader("1,1,11,11,20,20,1\n1,2,111,11,20,20,1\n"), "gt.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	regions, err := ParseRegions(strings.NewReader("0, 0, 50, 50.5\n128,0,20,30\n"), "ignored.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	truth.IgnoreIn(regions)
 	found := []Found{{1, 1, Box{10, 10, 20, 20}, 1}, {1, 2, Box{40, 40, 10, 10}, 1}, {1, 3, Box{110, 10, 38, 20}, 1}, {1, 4, Box{125, 15, 10, 10}, 1}}
 	if f := Score(truth, found, 1, 1); *f.Recall != 1 || *f.Precision != 1 {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
@@ -28,24 +30,18 @@ func TestStrokesOnThings(t *testing.T) {
 		t.Skip("takes a minute: forty strokes on five frames of a clip")
 	}
 	b, err := os.ReadFile("testdata/strokes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var things []struct {
 		Name   string             `json:"name"`
 		Width  float64            `json:"width"`
 		Points []annotation.Point `json:"points"`
 	}
-	if err := json.Unmarshal(b, &things); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &things))
 	frames := views(t)
 	for _, thing := range things {
 		t.Run(thing.Name, func(t *testing.T) {
 			tr, err := tracker.New(tracker.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			ann := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Scribbles: []annotation.Stroke{{Width: thing.Width, Points: thing.Points}}}}}
 			ann.Width, ann.Height = 768, 576
 			near := reached(ann.Raster(), ann.Width, ann.Height)
@@ -59,13 +55,9 @@ func TestStrokesOnThings(t *testing.T) {
 					a = nil
 				}
 				scene, err := v.See(plan)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				res, err := tr.Step(t.Context(), scene, nil, a, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				o := res.Objects[0]
 				if i == 0 {
 					marked = o.Area
@@ -89,9 +81,7 @@ func TestStrokesOnThings(t *testing.T) {
 // views are the frames, of which the model sees each once.
 func views(t *testing.T) (all []*offline.View) {
 	model, err := dnn.Embedded(dnn.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { model.Close() })
 	n, enough := 0, errors.New("enough")
 	err = offline.Play(thingsClip, 0, false)(t.Context(), func(p *offline.Picture) error {
@@ -110,9 +100,7 @@ func views(t *testing.T) (all []*offline.View) {
 		}
 		return nil
 	})
-	if !errors.Is(err, enough) {
-		t.Fatal(err)
-	}
+	require.ErrorIs(t, err, enough)
 	return all
 }
 

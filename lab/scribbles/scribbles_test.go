@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/clip"
@@ -76,9 +79,7 @@ func TestStrokes(t *testing.T) {
 					return drawStrokes(rand.New(rand.NewPCG(seed, 0)), truth, 160, 120, name)
 				}
 				a := draw(seed)
-				if !reflect.DeepEqual(a, draw(seed)) {
-					t.Fatal("one seed, two drawings")
-				}
+				require.Equal(t, draw(seed), a, "one seed, two drawings")
 				if reflect.DeepEqual(a, draw(seed+1)) {
 					t.Error("two seeds, one drawing")
 				}
@@ -154,9 +155,7 @@ func TestRun(t *testing.T) {
 		},
 	}
 	r, err := Run(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if calls != 6 || ticks != 6 || len(r.Sequences) != 2 || r.Sequences[0].Name != "again" || r.MedianJ < 0.8 || r.MedianJKMeans < 0.8 {
 		t.Fatalf("%d calls, %d ticks, %+v; want 6, 6, and both methods to find a red square on green", calls, ticks, r)
 	}
@@ -173,9 +172,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"seed":3,"seeds":3`, `"sequences":[{"name":"again","j":[`, `"j_kmeans":[`, `"median_j":`, `"median_j_kmeans":`, `"mean_j":`, `"mean_j_kmeans":`, `"j_box":`, `"mean_j_box":`, `"j_moved_box":[`, `"mean_j_moved_box":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
@@ -185,13 +182,11 @@ func TestRun(t *testing.T) {
 	full := errors.New("disk full")
 	opt.Progress = nil
 	opt.Picture = func(string, uint64, Picture) error { return full }
-	if _, err := Run(t.Context(), opt); !errors.Is(err, full) {
-		t.Errorf("error is %v; want %v", err, full)
-	}
+	_, err = Run(t.Context(), opt)
+	assert.ErrorIs(t, err, full)
 	opt.Seeds = -1
-	if _, err := Run(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "-1 seeds") {
-		t.Errorf("error is %v; want one that names -1 seeds", err)
-	}
+	_, err = Run(t.Context(), opt)
+	assert.ErrorContains(t, err, "-1 seeds")
 }
 
 // k-means keeps what a stroke says even where the colours say otherwise, and
@@ -224,26 +219,18 @@ func TestMoveSides(t *testing.T) {
 func TestKMeansIsConstrained(t *testing.T) {
 	p := firstFrame(t, cliptest.New(t, "square", 3))
 	extractor, err := features.New(features.Config{Superpixels: 200}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var scene features.Scene
-	if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}))
 	m, err := newKMeans(&scene)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dot := func(x, y float64) annotation.Stroke {
 		return annotation.Stroke{Width: 3, Points: []annotation.Point{{x, y}}}
 	}
 	segment := func(object, background []annotation.Stroke) mask.RLE {
 		got, err := m.segment(t.Context(), &annotation.Annotation{Width: 96, Height: 64,
 			Objects: []annotation.Object{{ID: 1, Scribbles: object}}, Background: background})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return got
 	}
 	at := func(m mask.RLE, x, y int) uint8 { return m.Decode(nil)[y*96+x] }
@@ -283,35 +270,25 @@ func TestHiddenTruth(t *testing.T) {
 	var found [2][]mask.RLE
 	for i, p := range []*offline.Picture{p, &other} {
 		m, err := newMethods(&Options{Features: features.Config{Superpixels: 200}}, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, find := range []func() (mask.RLE, error){
 			func() (mask.RLE, error) { return m.track(t.Context(), strokes) },
 			func() (mask.RLE, error) { return m.track(t.Context(), box) },
 			func() (mask.RLE, error) { return m.kmeans.segment(t.Context(), strokes) },
 		} {
 			got, err := find()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			found[i] = append(found[i], got)
 		}
 	}
-	if !reflect.DeepEqual(found[0], found[1]) {
-		t.Error("masks depend on the truth outside of the annotation")
-	}
+	assert.Equal(t, found[1], found[0], "masks depend on the truth outside of the annotation")
 }
 
 func firstFrame(t *testing.T, root string) *offline.Picture {
 	t.Helper()
 	clips, err := clip.Open(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := clips[0].First()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }

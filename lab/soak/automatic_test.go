@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/lab/internal/offline"
@@ -103,9 +106,7 @@ func TestRunAutomatic(t *testing.T) {
 	}
 	d := opt.Detector.(*clipDetector)
 	r, err := RunAutomatic(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.Begun != r.Gone+r.Left || r.Begun < 2*opt.Frames/clipFrames || r.Left > 2 {
 		t.Errorf("%+v; want two objects in each of %d loops, gone or, two at most, left", r.Objects, opt.Frames/clipFrames)
 	}
@@ -140,9 +141,8 @@ func TestRunAutomaticFaults(t *testing.T) {
 	} {
 		opt := clipOptions()
 		tt.change(&opt)
-		if _, err := RunAutomatic(t.Context(), opt); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
-		}
+		_, err := RunAutomatic(t.Context(), opt)
+		assert.ErrorContains(t, err, tt.want, "%s", tt.name)
 	}
 }
 
@@ -173,9 +173,7 @@ func TestCountLost(t *testing.T) {
 		{"both", followed(nil, []uint32{first}, first, first+1), "2 objects were begun, but 1 are gone and 2 left"},
 	} {
 		var o Objects
-		if err := o.count(followed([]uint32{first, first + 1}, nil, first, first+1)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.count(followed([]uint32{first, first + 1}, nil, first, first+1)))
 		err := o.count(tt.after)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/lab/internal/npy/npytest"
 	"github.com/segd/segd/lab/internal/stats"
@@ -22,9 +24,7 @@ func writeSSL(t *testing.T, name string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	dir := filepath.Join(root, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, d = 240, 4
 	var x []float32
@@ -48,9 +48,7 @@ func writeSSL(t *testing.T, name string) (root string) {
 		files[fmt.Sprintf("labeled%d.npy", count)] = npytest.File(t, "<i4", fmt.Sprintf("(2, %d)", count), index)
 	}
 	for file, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), b, 0o600))
 	}
 	return root
 }
@@ -64,9 +62,7 @@ func TestRun(t *testing.T) {
 		}
 		last = done
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if last != 8 || len(report.Cells) != 4 {
 		t.Fatalf("%d steps, %d cells; want 8 and 4", last, len(report.Cells))
 	}
@@ -90,15 +86,11 @@ func TestRun(t *testing.T) {
 	}
 	for _, s := range report.Settings {
 		for _, part := range []string{s.Kernel, "standardised", "√d", "ν = ", "ρ₀ = ", "τ = ", s.LossName} {
-			if !strings.Contains(strings.ToLower(s.String()), strings.ToLower(part)) {
-				t.Errorf("setting %q does not say %q", s, part)
-			}
+			assert.Contains(t, strings.ToLower(s.String()), strings.ToLower(part), "setting %q does not say %q", s, part)
 		}
 	}
 	b, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var form struct {
 		Cells []map[string]any `json:"cells"`
 	}
@@ -110,15 +102,11 @@ func TestRun(t *testing.T) {
 // One iteration is not enough for a start that knows nothing, and for one that knows the classifier it is.
 func TestStarts(t *testing.T) {
 	s, err := load(writeSSL(t, "digit1"), "digit1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	setting := Settings()[0]
 	setting.Iterations = 1
 	block, err := setting.block(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o, err := setting.outcome(t.Context(), s, block, s.splits[1][0], 1)
 	if err != nil || o.inductive < 90 || o.dcadmm < 90 || o.cold > 75 {
 		t.Errorf("%+v, %v; want two above 90 %% and the cold start far below", o, err)
@@ -136,9 +124,7 @@ func TestHiddenLabels(t *testing.T) {
 		constant bool
 	}{{"two blobs", false}, {"constant features", true}} {
 		s, err := load(writeSSL(t, "digit1"), "digit1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if tt.constant {
 			clear(s.x)
 		}
@@ -147,9 +133,7 @@ func TestHiddenLabels(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %d labeled", tt.name, setting.Kernel, labeledCounts[k]), func(t *testing.T) {
 					labeled := splits[1]
 					block, err := setting.block(s)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					var rest []int
 					for i := range s.n {
 						if !slices.Contains(labeled, int32(i)) {
@@ -164,13 +148,10 @@ func TestHiddenLabels(t *testing.T) {
 					})
 					var found [2]*prediction
 					for i, s := range []*set{s, &other} {
-						if found[i], err = setting.predict(t.Context(), block, s.labels, s.known(labeled), 1); err != nil {
-							t.Fatal(err)
-						}
+						found[i], err = setting.predict(t.Context(), block, s.labels, s.known(labeled), 1)
+						require.NoError(t, err)
 					}
-					if !reflect.DeepEqual(found[0], found[1]) {
-						t.Error("predictions depend on hidden labels")
-					}
+					assert.Equal(t, found[1], found[0], "predictions depend on hidden labels")
 					if slices.Equal(s.y, other.y) {
 						t.Error("nothing was shuffled")
 					}
@@ -186,9 +167,7 @@ func TestHiddenLabels(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	replace := func(file string, b []byte) func(dir string) {
 		return func(dir string) {
-			if err := os.WriteFile(filepath.Join(dir, file), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), b, 0o600))
 		}
 	}
 	for _, tt := range []struct {
@@ -206,12 +185,10 @@ func TestRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := writeSSL(t, "usps")
 			tt.damage(filepath.Join(root, "usps"))
-			if _, err := Run(t.Context(), Options{Root: root, Datasets: []string{"usps"}}); err == nil || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("error is %v; want one that says %q", err, tt.says)
-			}
+			_, err := Run(t.Context(), Options{Root: root, Datasets: []string{"usps"}})
+			assert.ErrorContains(t, err, tt.says)
 		})
 	}
-	if _, err := Run(t.Context(), Options{Root: t.TempDir(), Datasets: []string{"mnist"}}); err == nil || !strings.Contains(err.Error(), "digit1") {
-		t.Errorf("error is %v; want one that lists the data sets", err)
-	}
+	_, err := Run(t.Context(), Options{Root: t.TempDir(), Datasets: []string{"mnist"}})
+	assert.ErrorContains(t, err, "digit1")
 }

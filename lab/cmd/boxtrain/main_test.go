@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/perceptron"
 	"github.com/segd/segd/tracker"
 )
@@ -86,12 +89,8 @@ func write(t *testing.T, pictures, labels, name string) {
 	}
 	for file, i := range map[string]image.Image{filepath.Join(pictures, name+".png"): picture, filepath.Join(labels, name+"-0.png"): label, filepath.Join(labels, name+"-1.png"): label} {
 		var b bytes.Buffer
-		if err := png.Encode(&b, i); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&b, i))
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 	}
 }
 
@@ -108,9 +107,7 @@ func TestTrain(t *testing.T) {
 		write(t, pictures, labels, name)
 	}
 	var said strings.Builder
-	if err := run(t.Context(), []string{"-drawn", pictures + "," + labels, "-out", out, "-epochs", "3"}, &said, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), []string{"-drawn", pictures + "," + labels, "-out", out, "-epochs", "3"}, &said, io.Discard))
 	var boxes, of, held, epoch int
 	var losses [3]float64
 	if _, err := fmt.Sscanf(said.String(), "%d boxes of %d pictures, %d held out\nepoch %d: loss %g\nepoch 2: loss %g\nepoch 3: loss %g\n", &boxes, &of, &held, &epoch, &losses[0], &losses[1], &losses[2]); err != nil || boxes != 8 || of != 4 || held != 0 {
@@ -120,12 +117,9 @@ func TestTrain(t *testing.T) {
 		t.Errorf("losses %v; want them to fall", losses)
 	}
 	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := perceptron.Read(data, tracker.BoxUnits[:]...); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	_, err = perceptron.Read(data, tracker.BoxUnits[:]...)
+	assert.NoError(t, err)
 }
 
 func TestFaults(t *testing.T) {
@@ -140,8 +134,6 @@ func TestFaults(t *testing.T) {
 		"want 1 or more of each":      {"-every", "0"},
 		"want a label map":            {"-drawn", pictures + "," + coloured},
 	} {
-		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v; want it to say %q", args, err, want)
-		}
+		assert.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want, "%v", args)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/internal/perceptron"
 )
@@ -77,9 +79,7 @@ func TestTraining(t *testing.T) {
 			}
 			losses = append(losses, loss)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p, losses
 	}
 	p, losses := train()
@@ -108,8 +108,7 @@ func TestTrainingFaults(t *testing.T) {
 		"a column":     {{Inputs: []float32{1}, Want: []float32{1}}},
 		"not a number": {{Inputs: []float32{float32(math.NaN()), 1}, Want: []float32{1}}},
 	} {
-		if _, err := (training{Units: []int{2, 1}, Epochs: 1}).Run(t.Context(), examples, nil); err == nil || !strings.Contains(err.Error(), "want") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := (training{Units: []int{2, 1}, Epochs: 1}).Run(t.Context(), examples, nil)
+		assert.ErrorContains(t, err, "want", "%s", name)
 	}
 }

@@ -6,23 +6,19 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/lab/moons"
 )
 
 func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "moons.png")
-	if err := run(t.Context(), path, moons.Options{Seed: 100, Seeds: 1, Starts: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), path, moons.Options{Seed: 100, Seeds: 1, Starts: 1}))
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	img, err := png.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	colours := map[any]bool{}
 	for y := range img.Bounds().Dy() {
 		for x := range img.Bounds().Dx() {

@@ -17,6 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // masksProgram compiles theirs/masks.cpp.
@@ -32,9 +35,7 @@ func compiled(t *testing.T, name string, libraries ...string) string {
 		t.Skip("no libopencv-contrib-dev: scripts/setup peers installs it")
 	}
 	source, err := os.Open("theirs/" + name + ".cpp") // so that go test knows that it may change
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer source.Close()
 	program := filepath.Join(t.TempDir(), "peer-"+name)
 	args := []string{"-I/usr/include/opencv4", "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, "-x", "c++", "-"}
@@ -68,17 +69,11 @@ func moving(t *testing.T, frames int) (root string) {
 		name := "0000" + strconv.Itoa(i)
 		write := func(path string, encode func(io.Writer) error) {
 			path = filepath.Join(root, path)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer f.Close()
-			if err := encode(f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, encode(f))
 		}
 		write("JPEGImages/480p/disc/"+name+".jpg", func(w io.Writer) error { return jpeg.Encode(w, img, nil) })
 		write("Annotations/480p/disc/"+name+".png", func(w io.Writer) error { return png.Encode(w, truth) })
@@ -92,9 +87,7 @@ func TestMasks(t *testing.T) {
 		t.Skip("takes 20 s: a program that OpenCV is compiled into")
 	}
 	var stdout, stderr strings.Builder
-	if err := run(t.Context(), []string{"-only", "masks", "-masks", masksProgram(t), "-davis", moving(t, 6)}, &stdout, &stderr); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), []string{"-only", "masks", "-masks", masksProgram(t), "-davis", moving(t, 6)}, &stdout, &stderr))
 	var got map[string]map[string]map[string]float64
 	if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || len(got) != 1 || len(got["masks"]) != 4 {
 		t.Fatalf("%v: %s", err, &stdout)
@@ -145,9 +138,8 @@ func TestMaskPeers(t *testing.T) {
 					if i > 0 {
 						first = nil
 					}
-					if _, err := p.follow(bgr, first, size); err != nil {
-						t.Fatal(err)
-					}
+					_, err := p.follow(bgr, first, size)
+					require.NoError(t, err)
 					off := 0
 					for k, v := range p.mask {
 						if v > 1 {
@@ -166,43 +158,34 @@ func TestMaskPeers(t *testing.T) {
 			}
 			open := func() *maskPeer {
 				p, err := startMaskPeer(t.Context(), program, side.name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return p
 			}
 			p := open()
 			follow(p, image.Pt(120, 80), 60, 200)
 			// Where masks depend on what GrabCut draws.
 			second := follow(p, image.Pt(90, 110), 150, 90*110)
-			if err := p.close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.close())
 			p = open()
 			if !slices.EqualFunc(second, follow(p, image.Pt(90, 110), 150, 90*110), slices.Equal) {
 				t.Error("other masks after another sequence")
 			}
 			// Nothing like the object is left: any mask will do.
 			for range 3 {
-				if _, err := p.follow(make([]byte, 3*90*110), nil, image.Pt(90, 110)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := p.follow(make([]byte, 3*90*110), nil, image.Pt(90, 110))
+				require.NoError(t, err)
 			}
 			dot := make([]byte, 90*110) // and one of four pixels
 			for _, at := range []int{0, 1, 90, 91} {
 				dot[at] = 1
 			}
 			for _, first := range [][]byte{dot, nil, nil} {
-				if _, err := p.follow(bytes.Repeat([]byte{5, 90, 200, 7}, 3*90*110/4), first, image.Pt(90, 110)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := p.follow(bytes.Repeat([]byte{5, 90, 200, 7}, 3*90*110/4), first, image.Pt(90, 110))
+				require.NoError(t, err)
 			}
-			if _, err := p.ask("next -1 5"); err == nil {
-				t.Error("a frame of -1×5 has an answer")
-			}
-			if err := p.close(); err == nil {
-				t.Error("no exit status after a frame of -1×5")
-			}
+			_, err := p.ask("next -1 5")
+			assert.Error(t, err, "a frame of -1×5 has an answer")
+			assert.Error(t, p.close(), "no exit status after a frame of -1×5")
 		})
 	}
 }
@@ -219,22 +202,16 @@ func TestMaskPeerAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			peer := filepath.Join(t.TempDir(), "peer")
-			if err := os.WriteFile(peer, []byte("#!/bin/sh\nread -r line\nhead -c 16 >/dev/null\n"+tt.script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(peer, []byte("#!/bin/sh\nread -r line\nhead -c 16 >/dev/null\n"+tt.script+"\n"), 0o700))
 			p, err := startMaskPeer(t.Context(), peer, "dis")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer p.close()
-			if _, err := p.follow(make([]byte, 12), make([]byte, 4), image.Pt(2, 2)); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v; want one with %q", err, tt.want)
-			}
+			_, err = p.follow(make([]byte, 12), make([]byte, 4), image.Pt(2, 2))
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
-	if _, err := startMaskPeer(t.Context(), "no/such/peer", "dis"); err == nil || !strings.Contains(err.Error(), "make peers") {
-		t.Errorf("error %v; want one that says what builds it", err)
-	}
+	_, err := startMaskPeer(t.Context(), "no/such/peer", "dis")
+	assert.ErrorContains(t, err, "make peers")
 }
 
 // Each side's figures are its own: peers that call all of the picture the object, and take
@@ -250,13 +227,9 @@ while read -r what w h; do
 	head -c $((w*h)) /dev/zero | tr '\0' '\001'
 done
 `
-	if err := os.WriteFile(peer, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(peer, []byte(script), 0o700))
 	r, err := compareMasks(t.Context(), options{masks: peer, davis: moving(t, 4), sequences: 1}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.Segd.J < 0.85 {
 		t.Errorf("segd's J is %.3f", r.Segd.J)
 	}
@@ -290,7 +263,5 @@ func TestMasksWithoutSequences(t *testing.T) {
 	if r, err := compareMasks(t.Context(), options{davis: t.TempDir(), sequences: 8}, &stderr); r != nil || err != nil || !strings.Contains(stderr.String(), "left out") {
 		t.Errorf("%v, %v, %s", r, err, &stderr)
 	}
-	if err := run(t.Context(), []string{"-only", "masks", "-davis", "/no/davis"}, io.Discard, &stderr); err == nil || !strings.Contains(err.Error(), "/no/davis") {
-		t.Errorf("error %v; want one that names the folder", err)
-	}
+	assert.ErrorContains(t, run(t.Context(), []string{"-only", "masks", "-davis", "/no/davis"}, io.Discard, &stderr), "/no/davis")
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/mrf"
 )
@@ -63,9 +66,7 @@ func TestObjective(t *testing.T) {
 func TestWriteSamples(t *testing.T) {
 	s := &samples{n: 2, d: 3, x: []float64{0.5, 0, -1e-3, 1, 0, 0, 2, 1}, y: []float64{1, -1}}
 	path := filepath.Join(t.TempDir(), "samples")
-	if err := s.write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.write(path))
 	got, err := os.ReadFile(path)
 	if want := "1 1:0.5 3:-0.001\n-1 3:2\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
@@ -90,9 +91,7 @@ func TestChangeATenth(t *testing.T) {
 		base[i] = r.NormFloat64()
 	}
 	sets := change(base, 7, 1)
-	if len(sets) != 7 {
-		t.Fatalf("%d sets; want 7", len(sets))
-	}
+	require.Len(t, sets, 7, "sets")
 	for k, set := range sets[1:] {
 		changed, sum := 0, 0.0
 		for i := range set {
@@ -111,9 +110,7 @@ func TestChangeATenth(t *testing.T) {
 func TestWindowGraph(t *testing.T) {
 	c := drawn(214, 120, 1)
 	g, err := windowGraph(c, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	per := g.n / windowFrames
 	spatial, temporal := 0, make([]int, g.n)
 	for _, e := range g.edges {
@@ -166,13 +163,9 @@ func TestGridGraph(t *testing.T) {
 func TestWriteGraph(t *testing.T) {
 	g := &graph{n: 2, edges: []mrf.Edge{{I: 0, J: 1, W: 0.5}}, terminals: [][]float64{{1, -2}}}
 	path := filepath.Join(t.TempDir(), "graph")
-	if err := g.write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, g.write(path))
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got struct {
 		N, M, K, I, J int32
 		W             float64
@@ -191,9 +184,7 @@ func TestWriteGraph(t *testing.T) {
 func TestOtherFlowFails(t *testing.T) {
 	dir := t.TempDir()
 	peer := filepath.Join(dir, "peer")
-	if err := os.WriteFile(peer, []byte("#!/bin/sh\nwhile read -r line; do echo 0.001 1.5; done\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(peer, []byte("#!/bin/sh\nwhile read -r line; do echo 0.001 1.5; done\n"), 0o700))
 	for _, tt := range []struct {
 		terminal float64
 		fails    bool
@@ -215,12 +206,9 @@ func TestInTurn(t *testing.T) {
 	if err != nil || order != strings.Repeat("otto", 4) || a.least != 4 || b != (timing{2, 2}) {
 		t.Errorf("%s, %v, %v, %v", order, a, b, err)
 	}
-	if _, _, err = inTurn(t.Context(), time.Hour, func() (float64, error) { return 0, broken }, nil); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
-	if got := median([]float64{4, 1, 3, 2}); got != 2.5 {
-		t.Errorf("median %g; want 2.5", got)
-	}
+	_, _, err = inTurn(t.Context(), time.Hour, func() (float64, error) { return 0, broken }, nil)
+	assert.ErrorIs(t, err, broken)
+	assert.Equal(t, 2.5, median([]float64{4, 1, 3, 2}), "median")
 }
 
 // npyFiles are arrays of |u1.
@@ -247,16 +235,13 @@ func TestParseNPY(t *testing.T) {
 		data, rows, columns, err := parseNPY(npy(tt.header, tt.data), "|u1", 1)
 		switch {
 		case tt.fault != "":
-			if err == nil || !strings.Contains(err.Error(), tt.fault) {
-				t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.fault)
-			}
+			assert.ErrorContains(t, err, tt.fault, "%s: error", tt.name)
 		case err != nil || rows != tt.rows || columns != tt.columns || string(data) != tt.data:
 			t.Errorf("%s: %d×%d of %q, %v", tt.name, rows, columns, data, err)
 		}
 	}
-	if _, err := readSSL(t.TempDir(), "usps"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a data set that is not there: %v", err)
-	}
+	_, err := readSSL(t.TempDir(), "usps")
+	assert.ErrorIs(t, err, fs.ErrNotExist, "a data set that is not there")
 }
 
 func FuzzParseNPY(f *testing.F) {
@@ -272,9 +257,8 @@ func FuzzParseNPY(f *testing.F) {
 
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{{"-only", "both"}, {"-sequences", "0"}, {"-workers", "0"}, {"-every", "0"}, {"-frames", "9-2"}, {"-frames", "0-2"}, {"-frames", "1-2x"}, {"-frames", "9"}, {"more"}} {
-		if _, err := parse(args, io.Discard); err == nil {
-			t.Errorf("%q: no error", args)
-		}
+		_, err := parse(args, io.Discard)
+		assert.Error(t, err, "%q: no error", args)
 	}
 	if opt, err := parse([]string{"-only", "cut"}, io.Discard); err != nil || !opt.wants("cut") || opt.wants("liblinear") || opt.wants("masks") {
 		t.Errorf("-only cut: %+v, %v", opt, err)
@@ -283,9 +267,7 @@ func TestParse(t *testing.T) {
 
 func BenchmarkStep(b *testing.B) {
 	g, err := windowGraph(drawn(854, 480, 1), 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var c cutter
 	c.cold(b.Context(), g, 0)
 	b.ReportAllocs()

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/lab/mot"
 )
 
@@ -19,21 +22,15 @@ import (
 // Who begins in the same frame may be called otherwise.
 func TestSort(t *testing.T) {
 	all, err := readBoxes("testdata/det.txt", mot.ParseDetections)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := readBoxes("testdata/sort.txt", mot.ParseResult)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	detections := map[int][]mot.Found{}
 	for _, d := range all {
 		detections[d.Frame] = append(detections[d.Frame], d)
 	}
 	got := sortTracks(sorter{minHits: sortMinHits}, detections, 1, 60, 1, false)
-	if len(got) != len(want) {
-		t.Fatalf("%d boxes; want %d", len(got), len(want))
-	}
+	require.Len(t, got, len(want), "boxes")
 	ours, theirs := map[int]int{}, map[int]int{} // by the other's
 	for _, w := range want {
 		k := slices.IndexFunc(got, func(g mot.Found) bool {
@@ -153,9 +150,7 @@ func walkers(t *testing.T) (truth, detections string) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	return write("gt.txt", gt.String()), write("det.txt", det.String())
@@ -181,9 +176,7 @@ func TestTracks(t *testing.T) {
 		if f.Recall == nil || *f.Recall != recall || *f.Precision != 1 || math.Abs(*f.MOTA-recall) > 1e-9 || f.IDSwitches != 0 {
 			t.Errorf("%s: %s; want a recall of %g and no fault", name, &stdout, recall)
 		}
-		if !strings.Contains(stderr.String(), "\n"+name+" ") {
-			t.Errorf("no line of %s in\n%s", name, &stderr)
-		}
+		assert.Contains(t, stderr.String(), "\n"+name+" ", "no line of %s in\n%s", name, &stderr)
 	}
 	// What was written is what was scored; and with it for segd's own, there is a side more.
 	stdout.Reset()
@@ -216,9 +209,7 @@ func TestTracksRefuses(t *testing.T) {
 		{[]string{"-truth", truth, "-detections", detections, "-result", detections}, `id is "-1"`},
 		{[]string{"-truth", truth, "-detections", detections, "-out", "/no/folder"}, "/no/folder/sort.txt"},
 	} {
-		if err := run(t.Context(), append([]string{"-only", "tracks"}, tt.args...), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q: error %v; want one with %q", tt.args, err, tt.want)
-		}
+		assert.ErrorContains(t, run(t.Context(), append([]string{"-only", "tracks"}, tt.args...), io.Discard, io.Discard), tt.want, "%q: error", tt.args)
 	}
 	if r, err := compareTracks(options{}, io.Discard); r != nil || err != nil {
 		t.Errorf("without files: %v, %v; want that it is left out", r, err)

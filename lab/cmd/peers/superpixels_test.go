@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // superpixelsProgram compiles theirs/superpixels.cpp.
@@ -24,9 +27,7 @@ func TestSuperpixels(t *testing.T) {
 		t.Skip("takes 13 s: a program that OpenCV is compiled into")
 	}
 	var stdout, stderr strings.Builder
-	if err := run(t.Context(), []string{"-only", "superpixels", "-slic", superpixelsProgram(t), "-davis", moving(t, 2)}, &stdout, &stderr); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run(t.Context(), []string{"-only", "superpixels", "-slic", superpixelsProgram(t), "-davis", moving(t, 2)}, &stdout, &stderr))
 	var got struct{ Superpixels []superpixelReport }
 	if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || len(got.Superpixels) != 2 {
 		t.Fatalf("%v: %s", err, &stdout)
@@ -41,9 +42,7 @@ func TestSuperpixels(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(stderr.String(), "1 pictures") {
-		t.Errorf("stderr: %s", &stderr)
-	}
+	assert.Contains(t, stderr.String(), "1 pictures", "stderr: %s", &stderr)
 }
 
 func TestSuperpixelLimit(t *testing.T) {
@@ -64,9 +63,8 @@ func TestSuperpixelLimit(t *testing.T) {
 	if got, err := superpixelLimit([]int32{0}, 1, []bool{false}); err != nil || got != 1 {
 		t.Errorf("no object: %v, %v; want 1", got, err)
 	}
-	if _, err := superpixelLimit([]int32{2}, 2, []bool{true}); err == nil || !strings.Contains(err.Error(), "label 2") {
-		t.Errorf("label 2 of 2: %v", err)
-	}
+	_, err := superpixelLimit([]int32{2}, 2, []bool{true})
+	assert.ErrorContains(t, err, "label 2", "label 2 of 2")
 }
 
 // What answers otherwise is an error, no figure.
@@ -81,13 +79,9 @@ func TestSuperpixelAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			peer := filepath.Join(t.TempDir(), "peer")
-			if err := os.WriteFile(peer, []byte("#!/bin/sh\nread -r line\nhead -c 12 >/dev/null\n"+tt.script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(peer, []byte("#!/bin/sh\nread -r line\nhead -c 12 >/dev/null\n"+tt.script+"\n"), 0o700))
 			c, err := start(t.Context(), peer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer c.close()
 			p := &superpixelPicture{bgr: make([]byte, 12), size: image.Pt(2, 2), true: make([]bool, 4)}
 			if _, _, _, err := slic(c)(p, 4); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -97,9 +91,7 @@ func TestSuperpixelAnswers(t *testing.T) {
 	}
 	cmd := exec.Command(superpixelsProgram(t))
 	cmd.Stdin = strings.NewReader("0 5 5\n")
-	if err := cmd.Run(); err == nil {
-		t.Error("no exit status when asked for no superpixels")
-	}
+	assert.Error(t, cmd.Run(), "no exit status when asked for no superpixels")
 }
 
 // Without sequences the other comparisons are what is left; asked for, it is an error.
@@ -108,7 +100,5 @@ func TestSuperpixelsWithoutSequences(t *testing.T) {
 	if r, err := compareSuperpixels(t.Context(), options{davis: t.TempDir(), sequences: 8}, &stderr); r != nil || err != nil || !strings.Contains(stderr.String(), "left out") {
 		t.Errorf("%v, %v, %s", r, err, &stderr)
 	}
-	if err := run(t.Context(), []string{"-only", "superpixels", "-davis", "/no/davis"}, io.Discard, &stderr); err == nil || !strings.Contains(err.Error(), "/no/davis") {
-		t.Errorf("error %v; want one that names the folder", err)
-	}
+	assert.ErrorContains(t, run(t.Context(), []string{"-only", "superpixels", "-davis", "/no/davis"}, io.Discard, &stderr), "/no/davis")
 }

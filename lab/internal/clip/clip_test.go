@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/lab/internal/clip/cliptest"
 	"github.com/segd/segd/lab/internal/offline"
@@ -18,9 +20,7 @@ func TestRead(t *testing.T) {
 	root := cliptest.New(t, "square", 4)
 	cliptest.Add(t, root, "other", 3)
 	clips, err := Open(root, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(clips) != 2 || clips[0].Name != "other" || clips[1].Name != "square" || len(clips[1].Images) != 4 {
 		t.Fatalf("%d clips; want other and square", len(clips))
 	}
@@ -28,9 +28,7 @@ func TestRead(t *testing.T) {
 		t.Error("two names, one hash")
 	}
 	p, err := clips[1].Read(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.Width != 96 || p.Height != 64 || len(p.BGR) != 3*96*64 || len(p.Truth) != 96*64 {
 		t.Fatalf("%d×%d of %d bytes and %d of truth; want 96×64", p.Width, p.Height, len(p.BGR), len(p.Truth))
 	}
@@ -120,12 +118,8 @@ func TestRecode(t *testing.T) {
 			p.BGR = append(p.BGR, byte(40+4*(i%33)), byte(90+6*(i/33)), byte(200-3*(i%33)))
 		}
 		was := slices.Clone(p.BGR)
-		if err := Recode(p, quality); err != nil {
-			t.Fatal(err)
-		}
-		if len(p.BGR) != len(was) {
-			t.Fatalf("%d bytes; want %d", len(p.BGR), len(was))
-		}
+		require.NoError(t, Recode(p, quality))
+		require.Len(t, p.BGR, len(was), "bytes")
 		for i, v := range p.BGR {
 			l += math.Abs(float64(v)-float64(was[i])) / float64(len(was))
 		}
@@ -143,9 +137,7 @@ func TestFaults(t *testing.T) {
 	root := cliptest.New(t, "square", 3)
 	short := cliptest.New(t, "brief", 2)
 	lacking := cliptest.New(t, "lacking", 3)
-	if err := os.Remove(filepath.Join(lacking, truthFolder, "lacking", "00001.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(lacking, truthFolder, "lacking", "00001.png")))
 	for _, tt := range []struct {
 		name, root string
 		sequences  []string
@@ -161,9 +153,7 @@ func TestFaults(t *testing.T) {
 			if err == nil {
 				_, err = clips[0].Read(1)
 			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want one with %q", err, tt.want)
-			}
+			assert.ErrorContains(t, err, tt.want)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -15,21 +17,15 @@ func TestPlay(t *testing.T) {
 	const width, height, frames = 64, 48, 6
 	video := filepath.Join(t.TempDir(), "grey.mp4")
 	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: width, Height: height, FPS: 10, CRF: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range frames {
 		pix := make([]byte, 3*width*height)
 		for i := range pix {
 			pix[i] = byte(40 + 30*n)
 		}
-		if err := m.BGR(pix, time.Duration(n)*100*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.BGR(pix, time.Duration(n)*100*time.Millisecond))
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Close())
 	enough := errors.New("enough")
 	for _, tt := range []struct {
 		loop bool

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/objects/marking"
@@ -37,30 +40,23 @@ func TestView(t *testing.T) {
 	ann := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: []float64{30, 16, 60, 46}}}}
 	model := flatModel{}
 	v, err := NewView(model, features.Config{Superpixels: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var cameras [3]*Camera // the last of which follows nothing
 	for k := range cameras {
-		if cameras[k], err = v.Camera(tracker.Config{}, marking.Config{}, nil); err != nil {
-			t.Fatal(err)
-		}
+		cameras[k], err = v.Camera(tracker.Config{}, marking.Config{}, nil)
+		require.NoError(t, err)
 	}
 	for i := range 3 { // the object is gone from frame 1 on, and missed in frame 2
 		v.Look(i, picture(i == 0))
 		for k, c := range cameras {
 			searching := c.tracker.Plan(features.Plan{}).Coarsens()
-			if want := i == 2 && k < 2; searching != want {
-				t.Fatalf("frame %d: camera %d is searching: %v", i, k, searching)
-			}
+			require.Equal(t, i == 2 && k < 2, searching, "frame %d: camera %d is searching", i, k)
 			var a *annotation.Annotation
 			if i == 0 && k < 2 {
 				a = ann
 			}
 			f, err := c.Follow(t.Context(), a, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			s := &v.scene
 			if got := len(s.Coarse) > 0; got != searching || f.Seq != uint64(i) || f.Width != width {
 				t.Errorf("frame %d: camera %d has coarse features: %v; want %v", i, k, got, searching)
@@ -80,12 +76,8 @@ func TestCachedMapsAreCopies(t *testing.T) {
 	m := &cachedModel{Model: flatModel{}, sights: map[features.View]features.Sight{}}
 	for n := range 3 {
 		s, err := m.Features(features.Sight{}, nil, 1, 1, features.View{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Maps[0].Data[0]; got != 0.5 {
-			t.Errorf("time %d: %v; want 0.5", n, got)
-		}
+		require.NoError(t, err)
+		assert.EqualValues(t, 0.5, s.Maps[0].Data[0], "time %d", n)
 		s.Maps[0].Data[0] = 9
 	}
 }
