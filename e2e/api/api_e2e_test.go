@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -29,15 +32,13 @@ func TestAPI(t *testing.T) {
 	t.Setenv("SEGD_RECORDING_DIR", t.TempDir())
 	// Few pieces: this is about the API, and the requests should not wait for frames.
 	demo := harness.Demo(t, "--by-hand", "--superpixels", "300")
-	if err := demo.Wait(t.Context(), harness.DemoLimit, "a recording", func(ctx context.Context) error {
+	require.NoError(t, demo.Wait(t.Context(), harness.DemoLimit, "a recording", func(ctx context.Context) error {
 		list, err := harness.Get(ctx, demo.Page+"api/v1/cameras/demo/recordings")
 		if err == nil && !bytes.Contains(list, []byte(`"name"`)) {
 			err = fmt.Errorf("none yet: %s", list)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	// /events is left out because it never ends.
 	args := []string{
 		"--config-file", "schemathesis.toml", "run", demo.Page + "api/v1/openapi.json",
@@ -49,9 +50,7 @@ func TestAPI(t *testing.T) {
 	cmd.Env = append(os.Environ(), "HYPOTHESIS_STORAGE_DIRECTORY="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=.")
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		t.Errorf("schemathesis: %v", err)
-	}
+	assert.NoError(t, cmd.Run(), "schemathesis")
 	select {
 	case <-demo.Exited:
 		t.Errorf("segd ended: %v", demo.Err())

@@ -28,6 +28,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/e2e/harness"
@@ -66,9 +67,7 @@ func TestAttack(t *testing.T) {
 	report.print(t.Output())
 	if *asJSON {
 		line, err := json.Marshal(report)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Println(string(line))
 	}
 	if report.Tried != report.Held {
@@ -781,9 +780,7 @@ func (w *world) cameras() []hostile {
 // link makes a symbolic link in a folder that is made, and returns its path.
 func link(t *testing.T, to, path string) string {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(to, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(to, path)))
 	return path
 }
 

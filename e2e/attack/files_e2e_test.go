@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -28,9 +30,7 @@ func TestFiles(t *testing.T) {
 	write := func(name, before, one, after string, size int) string {
 		path, piece := filepath.Join(dir, name), strings.Repeat(one, min(size, 1<<16)/len(one))
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = f.WriteString(before)
 		for n := 0; n < size && err == nil; n += len(piece) {
 			_, err = f.WriteString(piece)
@@ -38,9 +38,7 @@ func TestFiles(t *testing.T) {
 		if err == nil {
 			_, err = f.WriteString(after)
 		}
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, f.Close()))
 		return path
 	}
 	const image = `<annotations><image id="0" name="` + picture + `" width="64" height="48">`
@@ -49,9 +47,7 @@ func TestFiles(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), harness.Program(t), "import", "gate", path, "--save", filepath.Join(dir, "saved.json"), "--pictures", dir)
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		if end {
 			harness.Until(t, harness.StartLimit, "reading", func(context.Context) error { return opened(cmd.Process.Pid, path) })
 			_ = cmd.Process.Signal(os.Interrupt)

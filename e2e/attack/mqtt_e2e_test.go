@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/internal/docs"
@@ -41,9 +42,7 @@ type hostileBroker struct {
 func newHostileBroker(t *testing.T) *hostileBroker {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &hostileBroker{listener: listener, conns: map[net.Conn]bool{}, heard: map[string][]string{}}
 	b.running.Go(func() {
 		for {

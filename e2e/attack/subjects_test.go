@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/harness"
 )
@@ -13,9 +14,7 @@ import (
 // What the issue of a subject boundary needs is there, whatever the version of nats-server.
 func TestSubjects(t *testing.T) {
 	all, err := allSubjects(harness.Root(t), "SERVERID")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []string{
 		server.JSApiAccountInfo, server.JSApiStreams, server.JSApiLeaderStepDown, server.JSApiRemoveServer,
 		"$JS.API.STREAM.UPDATE.segd_home_event", "$JS.API.STREAM.PURGE.OBJ_segd_home_checkpoints", "$JS.API.STREAM.DELETE.KV_segd_home_fleet",
@@ -37,9 +36,7 @@ func TestSubjects(t *testing.T) {
 	file := filepath.Join(harness.Root(t), "docs", "security.md")
 	for _, role := range roles {
 		may, err := readRights(file, role, site)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		tries := forbidden(all, may)
 		if len(tries) < 500 || len(tries) > 3000 {
 			t.Errorf("%s is forbidden %d of %d subjects; want hundreds, and not so many that it takes long", role, len(tries), len(all))

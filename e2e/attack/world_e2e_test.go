@@ -29,6 +29,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -94,16 +95,12 @@ func beside(t *testing.T) *world {
 	}
 	w.url = harness.StartCompose(t).URL
 	key := filepath.Join(t.TempDir(), "cameras.key")
-	if err := os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600))
 	for _, name := range []string{"box-a", "box-b"} {
 		yaml := w.yaml(name) + fmt.Sprintf("nats: {url: '%s', cameras_key: '%s', masks: {max_age: 1h, max_mib: 64}}\nfleet: {box: %s, labels: [at=%s]}\n", w.as("segd"), key, name, name)
 		if name == "box-b" {
 			parsed, err := config.Parse(name, []byte(yaml), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w.relay = newRelay(t, parsed.HTTP.Addr)
 			yaml = strings.Replace(yaml, "fleet: {", "fleet: {address: 'http://"+w.relay.Addr().String()+"', ", 1)
 		}
@@ -118,9 +115,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: pictures(t), file: filepath.Join(harness.Root(t), "docs", "security.md"), may: map[string]rights{}, alertmanager: newAlertmanager(t), broker: newHostileBroker(t)}
 	for _, role := range roles {
 		may, err := readRights(w.file, role, site)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w.may[role] = may
 	}
 	return w
@@ -179,12 +174,8 @@ func pictures(t *testing.T) string {
 			}
 		}
 		var data bytes.Buffer
-		if err := png.Encode(&data, picture); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), data.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&data, picture))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), data.Bytes(), 0o644))
 	}
 	return dir
 }

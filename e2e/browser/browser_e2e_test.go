@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const body = `<!doctype html><title>t</title><body style="margin:0">
@@ -48,13 +50,9 @@ func open(t *testing.T, tab Tab) (*Browser, *Page) {
 	t.Cleanup(b.End)
 	tab.URL = server.URL
 	p, err := b.Open(t.Context(), tab)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for ready := false; !ready; {
-		if err := p.Evaluate(t.Context(), `document.readyState === "complete" && !!window.seen`, &ready); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.Evaluate(t.Context(), `document.readyState === "complete" && !!window.seen`, &ready))
 	}
 	return b, p
 }
@@ -64,17 +62,14 @@ func TestPage(t *testing.T) {
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	box, err := p.Find(ctx, "#b")
 	if err != nil || box != (Box{10, 20, 100, 40}) {
 		t.Errorf("the button is at %v, %v", box, err)
 	}
-	if _, err := p.Find(ctx, "#hidden"); err == nil || !strings.Contains(err.Error(), "not shown") {
-		t.Errorf("what is hidden: %v", err)
-	}
+	_, err = p.Find(ctx, "#hidden")
+	assert.ErrorContains(t, err, "not shown", "what is hidden")
 	for _, key := range []string{"n", " ", kb.Enter, kb.ArrowRight, kb.Escape} {
 		must(p.Press(ctx, key))
 	}
@@ -83,9 +78,7 @@ func TestPage(t *testing.T) {
 	var seen []string
 	must(p.Evaluate(ctx, "window.seen", &seen))
 	want := []string{"key n", "key  ", "key Enter", "key ArrowRight", "key Escape", "click 60 40", "drag 220", "drag 240"}
-	if !slices.Equal(seen, want) {
-		t.Errorf("the page saw %q; want %q", seen, want)
-	}
+	assert.Equal(t, want, seen, "the page saw")
 
 	input, err := p.Find(ctx, "#i")
 	must(err)
@@ -93,12 +86,8 @@ func TestPage(t *testing.T) {
 	must(p.Type(ctx, "grüß"))
 	var typed string
 	must(p.Evaluate(ctx, `new Promise((r) => setTimeout(() => r(document.getElementById("i").value), 10))`, &typed))
-	if typed != "grüß" {
-		t.Errorf("typed %q", typed)
-	}
-	if err := p.Evaluate(ctx, `nonsense()`, new(string)); err == nil || !strings.Contains(err.Error(), "nonsense is not defined") {
-		t.Errorf("what throws: %v", err)
-	}
+	assert.Equal(t, "grüß", typed, "typed")
+	assert.ErrorContains(t, p.Evaluate(ctx, `nonsense()`, new(string)), "nonsense is not defined", "what throws")
 	var dark bool
 	if must(p.Evaluate(ctx, `matchMedia("(prefers-color-scheme: dark)").matches`, &dark)); !dark {
 		t.Error("the page is not in the dark")
@@ -113,9 +102,7 @@ func TestPage(t *testing.T) {
 	// What is bounded ends, and the page goes on.
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	if err := p.Evaluate(short, `new Promise(() => {})`, new(string)); err == nil || !strings.Contains(err.Error(), "deadline") {
-		t.Errorf("what never ends: %v", err)
-	}
+	assert.ErrorContains(t, p.Evaluate(short, `new Promise(() => {})`, new(string)), "deadline", "what never ends")
 	if faults := b.Faults(); len(faults) > 0 {
 		t.Errorf("complaints of a page that is well: %q", faults)
 	}
@@ -148,26 +135,19 @@ func TestPage(t *testing.T) {
 
 func TestTouchAndSuspend(t *testing.T) {
 	b, p := open(t, Tab{Theme: "light", Width: 390, Height: 844, Scale: 1, Touch: true})
-	if err := p.Touch(t.Context(), []Point{{100, 300}, {80, 300}}, []Point{{200, 300}, {220, 300}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Touch(t.Context(), []Point{{100, 300}, {80, 300}}, []Point{{200, 300}, {220, 300}}))
 	var seen []string
 	if err := p.Evaluate(t.Context(), "window.seen", &seen); err != nil || !slices.Contains(seen, "fingers 2") {
 		t.Errorf("the page saw %q, %v", seen, err)
 	}
-	if err := b.Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Suspend())
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := p.Evaluate(short, "1", new(int)); err == nil {
-		t.Error("a suspended browser answers")
-	}
+	assert.Error(t, p.Evaluate(short, "1", new(int)), "a suspended browser answers")
 	b.End()
 }
 
 func TestNoBrowser(t *testing.T) {
-	if _, err := Start(t.Context(), new(bytes.Buffer), "/nonexistent/chromium"); err == nil || !strings.Contains(err.Error(), "/nonexistent/chromium") {
-		t.Errorf("a browser that is not there: %v", err)
-	}
+	_, err := Start(t.Context(), new(bytes.Buffer), "/nonexistent/chromium")
+	assert.ErrorContains(t, err, "/nonexistent/chromium", "a browser that is not there")
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
@@ -125,17 +127,13 @@ func begin(t *testing.T) *world {
 		name := fmt.Sprintf("cam%d", c)
 		camera := harness.StartCamera(t, relay, name, picture)
 		link, err := netfault.New(relay.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(link.Close)
 		w.names, w.cameras, w.links = append(w.names, name), append(w.cameras, camera), append(w.links, link)
 		config += fmt.Sprintf("  - {name: %s, url: 'rtsp://%s/%s', transport: tcp, detect: {off: true}}\n", name, link.Addr(), name)
 	}
 	w.segd = harness.Run(t, config)
-	if err := w.segd.Published(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.segd.Published(t.Context(), time.Minute))
 	w.conn = harness.Connect(t, w.server.URL, nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
 	for c, name := range w.names {
 		if _, err := w.conn.Subscribe("segd.v1.home."+name+".mask", func(m *nats.Msg) {
@@ -401,9 +399,7 @@ func TestChaos(t *testing.T) {
 	w.markAll(good)
 	early := gather(t.Context(), w.segd, w.conn, w.names, *seed)
 	t.Cleanup(early.disperse)
-	if err := harness.Pause(t.Context(), *warmUp); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, harness.Pause(t.Context(), *warmUp))
 	early.disperse()
 	before := w.measure()
 
@@ -415,20 +411,16 @@ func TestChaos(t *testing.T) {
 	// A nats-server whose disk was full stores nothing until it is started again, which
 	// docs/nats.md asks its operator to do.
 	w.server.End()
-	if err := w.server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.server.Start(t.Context()))
 	report := Report{Seed: *seed, Faults: len(plan)}
 	w.health.harm(everyone()...)
 	w.health.heal(none, everyone()...)
-	if err := harness.Wait(t.Context(), soon, "masks of every camera afterwards", func(context.Context) error {
+	assert.NoError(t, harness.Wait(t.Context(), soon, "masks of every camera afterwards", func(context.Context) error {
 		if late := w.health.overdue(); len(late) > 0 {
 			return fmt.Errorf("none of cameras %v", late)
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 	w.markAll(good)
 	after := w.measure()
 	var stored int
@@ -454,15 +446,11 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d annotations that are none (%d not sent for want of an answer), answered by %v", crowd.sent.Load(), crowd.left.Load(), crowd.answered)
 	t.Logf("%d events stored, %d lost", stored, report.EventsLost)
 	w.segd.End()
-	if err := w.segd.Err(); err != nil {
-		t.Errorf("segd ended with %v", err)
-	}
+	assert.NoError(t, w.segd.Err(), "segd ended with")
 	t.Logf("resident %.1f MiB before, %.1f after; goroutines %v, %v; file descriptors %v, %v", before.rss, after.rss, before.goroutines, after.goroutines, before.fds, after.fds)
 	if *asJSON {
 		line, err := json.Marshal(report)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Println(string(line))
 	}
 

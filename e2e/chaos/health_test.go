@@ -2,18 +2,17 @@ package chaos
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHealth(2)
-		if len(h.overdue()) != 0 {
-			t.Error("nothing has happened")
-		}
+		assert.Len(t, h.overdue(), 0, "nothing has happened")
 		// Two faults at once: well when both have ended.
 		h.harm(0)
 		h.harm(0, 1)
@@ -22,9 +21,7 @@ func TestHealth(t *testing.T) {
 		time.Sleep(time.Second)
 		h.mask(0, time.Now())
 		h.heal(NATSKilled, 0, 1)
-		if got := h.overdue(); !slices.Equal(got, []int{0, 1}) {
-			t.Errorf("overdue: %v", got)
-		}
+		assert.Equal(t, []int{0, 1}, h.overdue(), "overdue")
 		time.Sleep(300 * time.Millisecond)
 		h.mask(0, early) // kept up meanwhile
 		h.mask(0, time.Now())

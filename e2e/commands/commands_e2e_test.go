@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/harness"
 )
@@ -109,9 +110,7 @@ var elsewhere = map[string]string{
 func TestAll(t *testing.T) {
 	root := harness.Root(t)
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	scripts, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -119,18 +118,14 @@ func TestAll(t *testing.T) {
 	var run strings.Builder
 	for _, script := range scripts {
 		text, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		run.Write(text)
 	}
 	named := regexp.MustCompile("(?:`|^ {4}|^)(?:bin/)?segd ([a-z]+)\\b")
 	seen := map[string]bool{}
 	for _, file := range append(files, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		inside := false // a block of code
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "```") {

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
@@ -55,9 +57,7 @@ func TestEndurance(t *testing.T) {
 		t.Fatalf("-for %v; want at least %v", *length, least)
 	}
 	demo := harness.Demo(t, "--by-hand")
-	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Published(t.Context(), harness.DemoLimit))
 	masks := &reader{}
 	conn := harness.Connect(t, demo.NATS)
 	if _, err := conn.Subscribe(subject, masks.take); err != nil {
@@ -70,28 +70,20 @@ func TestEndurance(t *testing.T) {
 	defer stop()
 	hanging.Go(func() { deaf.hang(deafCtx) })
 
-	if err := suspended(t.Context(), harness.Browser(t), demo.Page); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, suspended(t.Context(), harness.Browser(t), demo.Page))
 
 	t.Logf("a subscriber that reads nothing and a suspended page, for %v after %v", *length, warmUp)
-	if err := harness.Pause(t.Context(), warmUp); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, harness.Pause(t.Context(), warmUp))
 	var samples []sampled
 	for end := time.Now().Add(*length); time.Now().Before(end); {
 		m, err := demo.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		samples = append(samples, sampled{
 			resident: m.Sum("process_resident_memory_bytes"), published: m.Sum("segd_frames_total", "outcome", "published"),
 			pictures: m.Sum("segd_page_dropped_total", "what", "frame"), notices: m.Sum("segd_page_dropped_total", "what", "notice"),
 			received: masks.count(),
 		})
-		if err := harness.Pause(t.Context(), every); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, harness.Pause(t.Context(), every))
 	}
 	judge(t, samples, deaf.connections(), masks)
 }
@@ -120,9 +112,7 @@ func judge(t *testing.T, samples []sampled, connections int, masks *reader) {
 	if d := published - received; d > 5 || d < -5 {
 		t.Errorf("%.0f masks were published and %.0f came", published, received)
 	}
-	if err := masks.fault(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, masks.fault())
 	if connections == 0 {
 		t.Error("the subscriber that reads nothing never got through")
 	}

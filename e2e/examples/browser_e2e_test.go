@@ -14,6 +14,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
@@ -63,13 +66,9 @@ func TestBrowser(t *testing.T) {
 	addr := harness.FreeAddrs(t, 1)[0]
 	server := harness.StartNATS(t, fmt.Sprintf("websocket { listen: %q, no_tls: true }", addr))
 	b, err := bus.Open(t.Context(), bus.Config{External: bus.External{URL: server.URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/page.js" {
@@ -82,9 +81,7 @@ func TestBrowser(t *testing.T) {
 	t.Cleanup(pages.Close)
 	chromium := harness.Browser(t)
 	page, err := chromium.Open(t.Context(), browser.Tab{URL: pages.URL + "/?nats=" + url.QueryEscape("ws://"+addr), Width: 400, Height: 300, Scale: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	frames, _ := madeFrames()
 	want := seen(t, frames)
@@ -100,9 +97,7 @@ func TestBrowser(t *testing.T) {
 		return fmt.Errorf("it has seen nothing")
 	})
 	for _, f := range frames {
-		if err := b.PublishMask(f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.PublishMask(f))
 	}
 	var got [][5]any
 	harness.Until(t, harness.StartLimit, "all masks", func(ctx context.Context) error {

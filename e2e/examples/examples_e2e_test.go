@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
@@ -70,9 +72,7 @@ func testPackages(t *testing.T, name, server string) {
 
 func TestClients(t *testing.T) {
 	demo := harness.Demo(t, "--by-hand", "--superpixels", "500")
-	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Published(t.Context(), harness.DemoLimit))
 	testPackages(t, "segd", demo.NATS)
 }
 
@@ -101,16 +101,12 @@ type coco struct {
 func checkCoco(t *testing.T, cases []coco) {
 	t.Helper()
 	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), python(t), "testdata/coco.py")
 	cmd.Stdin = bytes.NewReader(in)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(cases)); got != want {
 		t.Errorf("pycocotools read %s masks of %s", got, want)
 	}
@@ -158,14 +154,10 @@ func TestPublished(t *testing.T) {
 		"cameras: [{name: demo, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person]}}]\n").NATS)
 	for lost := 0; lost < 50; { // an object rests a second or two after it was lost
 		f := next(t, published)
-		if err := bustest.Check(f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bustest.Check(f))
 		for _, o := range f.Objects {
 			m, err := mask.Parse(o.Counts, int(f.Width), int(f.Height))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			seen[state{o.Id, o.State}] = coco{int(f.Width), int(f.Height), o.Counts, text(m.Decode(nil)), int(o.Area),
 				[4]int{int(o.Box.GetX()), int(o.Box.GetY()), int(o.Box.GetWidth()), int(o.Box.GetHeight())}}
 			if o.State == segdv1.State_STATE_LOST {
@@ -202,9 +194,7 @@ func TestDemo(t *testing.T) {
 			for range frames {
 				for _, o := range f.Objects {
 					m, err := mask.Parse(o.Counts, int(f.Width), int(f.Height))
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					if want := lineOf(f, o, m.Decode(nil)); !got.same(want) || got.area != int(o.Area) {
 						t.Errorf("it prints %+v, want %+v with an area of %d", got, want, o.Area)
 					}

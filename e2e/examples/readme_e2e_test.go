@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -48,9 +51,7 @@ func TestReadmes(t *testing.T) {
 	seen := 0
 	for _, readme := range []string{"README.md", "clients/python/README.md", "clients/js/README.md"} {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(readme)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range program.FindAllStringSubmatch(string(text), -1) {
 			seen++
 			t.Run(readme+" "+m[1], func(t *testing.T) {
@@ -64,18 +65,14 @@ func TestReadmes(t *testing.T) {
 			})
 		}
 	}
-	if seen != 6 {
-		t.Errorf("%d programs, want 6", seen)
-	}
+	assert.Equal(t, 6, seen, "programs")
 }
 
 // write makes a file in a folder of its own, and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -83,16 +80,12 @@ func write(t *testing.T, name, text string) string {
 func prints(t *testing.T, cmd *exec.Cmd, line *regexp.Regexp) {
 	t.Helper()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = in, in
 	err = cmd.Start()
 	_ = in.Close() // the program has its own
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = cmd.Wait() }() // it was killed
 	defer func() { _ = cmd.Process.Kill() }()
 	_ = out.SetReadDeadline(time.Now().Add(time.Minute))

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
@@ -99,20 +101,14 @@ func subscribe(t *testing.T, dir, name string, args ...string) *subscriber {
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = 10 * time.Second
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	s := &subscriber{lines: make(chan line, 4096)} // all that a test has it print
 	read := make(chan error, 1)
 	go func() { read <- s.read(stdout) }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // may have ended, which shows in what it printed
-		if err := <-read; err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.NoError(t, <-read, "%s", name)
 		_ = cmd.Wait() // killed
 	})
 	return s
@@ -156,13 +152,9 @@ func openBus(t *testing.T, json bool) server {
 	t.Helper()
 	user := bus.User{Name: "wall", Password: "0123456789abcdef", Role: bus.Subscriber}
 	b, err := bus.Open(t.Context(), bus.Config{JSON: json, Embedded: bus.Embedded{Users: []bus.User{user}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	return server{b, strings.Replace(b.URL(), "://", "://"+url.UserPassword(user.Name, user.Password).String()+"@", 1)}
 }
@@ -177,9 +169,7 @@ func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 			greet(t, b.Bus, s)
 			frames, want := madeFrames()
 			for _, f := range frames {
-				if err := b.PublishMask(f); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.PublishMask(f))
 			}
 			for _, w := range want {
 				got := s.next(t)
@@ -201,9 +191,7 @@ func greet(t *testing.T, b *bus.Bus, s *subscriber) {
 	for end := time.Now().Add(waitfor.Limit); time.Now().Before(end); {
 		err := b.PublishMask(&segdv1.MaskFrame{Camera: "hello", Width: 4, Height: 3,
 			Objects: []*segdv1.Object{{Id: 1, Label: "x", State: segdv1.State_STATE_VISIBLE, Counts: "32112"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		select {
 		case got, ok := <-s.lines:
 			if !ok {

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
@@ -58,9 +61,7 @@ func TestExport(t *testing.T) {
 		t.Fatalf("%v; make export-test makes it", err)
 	}
 	demo := harness.Demo(t)
-	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Published(t.Context(), harness.DemoLimit))
 	sent := listen(t, demo.NATS)
 	recording := filepath.Join(t.TempDir(), "recording")
 	record := harness.Start(t, "record", harness.Program(t), "record", "demo", recording, "--page", demo.Page, "--every", "500ms")
@@ -89,18 +90,12 @@ func TestExport(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python, args...)
 	cmd.Stderr = t.Output()
 	text, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	require.NoError(t, err, "%s", text)
 	var got figures
-	if err := json.Unmarshal(text[lastLine(text):], &got); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	require.NoError(t, json.Unmarshal(text[lastLine(text):], &got), "%s", text)
 	got.OnBus = sent.count(t, recording)
 	if *asJSON {
-		if err := json.NewEncoder(os.Stdout).Encode(got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.NewEncoder(os.Stdout).Encode(got))
 	}
 	if got.Pictures < leastPictures || got.Objects < leastPictures {
 		t.Errorf("%d pictures with %d objects; want at least %d of both", got.Pictures, got.Objects, leastPictures)
@@ -151,9 +146,7 @@ func listen(t *testing.T, url string) *frames {
 			f.all[fmt.Sprintf("demo-%013d-%09d.json", m.GetEpoch(), m.GetSequence())] = masks
 			f.mu.Unlock()
 		}})
-		if ctx.Err() == nil {
-			t.Errorf("watching the demo: %v", err)
-		}
+		assert.Error(t, ctx.Err(), "watching the demo: %v", err)
 	})
 	<-ready
 	return f
@@ -163,17 +156,13 @@ func listen(t *testing.T, url string) *frames {
 func (f *frames) count(t *testing.T, recording string) (equal int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(recording, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		var m segdv1.MaskFrame
-		if err := errors.Join(err, bus.Unmarshal(bus.TypeJSON, text, &m)); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		require.NoError(t, errors.Join(err, bus.Unmarshal(bus.TypeJSON, text, &m)), "%s", file)
 		published := f.all[filepath.Base(file)]
 		for _, o := range m.GetObjects() {
 			if o.GetArea() > 0 && published[o.GetId()] == o.GetCounts() {

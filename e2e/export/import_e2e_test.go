@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
@@ -43,9 +45,7 @@ func TestImport(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(path, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return path
 	}
 	text, err := json.Marshal(map[string]any{
@@ -57,17 +57,13 @@ func TestImport(t *testing.T) {
 	if err == nil {
 		err = jpeg.Encode(to, image.NewGray(image.Rect(0, 0, width, height)), nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = to.Close()
 	if out, err := exec.CommandContext(t.Context(), harness.Program(t), "import", "gate", file, "--save", saved, "--pictures", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	text, err = os.ReadFile(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := annotation.ParseFor(text, width, height)
 	if err != nil || len(got.Objects) != len(shapes) {
 		t.Fatalf("%+v, %v", got, err)
@@ -85,9 +81,7 @@ func TestImport(t *testing.T) {
 		bits := make([]uint8, width*height)
 		got.Inside(k, func(p int) { bits[p] = 1 })
 		by, err := mask.Parse(want[k], width, height)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ours := mask.Encode(bits, width, height)
 		if iou := mask.IoU(ours, by); iou < s.least {
 			t.Errorf("%s: IoU %.4f: %d pixels, and %d by pycocotools; want %.2f", s.name, iou, ours.Area(), by.Area(), s.least)

@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
-	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // square is an object with a mask from left on.
@@ -44,13 +47,9 @@ func TestTakings(t *testing.T) {
 
 func TestDoublePublished(t *testing.T) {
 	masks := []*maskFrame{got(1, 5, "a"), got(2, 9, "b"), got(3, 5, "a"), got(4, 9, "a"), got(5, 9, "a")}
-	if n := doublePublished(masks); n != 2 {
-		t.Errorf("%d masks; want the 2 that a has published under b's lease", n)
-	}
+	assert.Equal(t, 2, doublePublished(masks), "masks")
 	masks[4].run, masks[4].epoch = "b", 2
-	if n := doublePublished(masks); n != 2 {
-		t.Errorf("%d masks; want that of another epoch, too", n)
-	}
+	assert.Equal(t, 2, doublePublished(masks), "masks")
 }
 
 // What comes late has been published before, and is no fault.
@@ -59,9 +58,7 @@ func TestOverlapping(t *testing.T) {
 	for i, published := range []time.Duration{1, 10, 2, 11, 13} {
 		masks[i].published = published
 	}
-	if n := overlapping(masks); n != 1 {
-		t.Errorf("%d masks; want the one that a published after b had begun", n)
-	}
+	assert.Equal(t, 1, overlapping(masks), "masks")
 }
 
 func TestLongestGap(t *testing.T) {
@@ -90,9 +87,7 @@ func TestNumbering(t *testing.T) {
 	}
 	n := numberingOf(masks, fps)
 	for i, want := range []int{0, 1, 3} {
-		if k := n.number(masks[i]); k != want {
-			t.Errorf("frame %d; want %d", k, want)
-		}
+		assert.Equal(t, want, n.number(masks[i]), "frame")
 	}
 }
 
@@ -101,9 +96,7 @@ func TestMoment(t *testing.T) {
 	r := newRecord()
 	began := r.began.Round(0)
 	for _, off := range []time.Duration{0, step, -step} {
-		if got := r.moment(began.Add(90*time.Second+off), 91*time.Second); got != 90*time.Second {
-			t.Errorf("%v off: %v", off, got)
-		}
+		assert.Equal(t, 90*time.Second, r.moment(began.Add(90*time.Second+off), 91*time.Second), "%v off", off)
 	}
 }
 
@@ -125,9 +118,7 @@ func TestLostEvents(t *testing.T) {
 		all := map[string]event{}
 		for _, id := range ids {
 			e, err := parseEvent(id, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all[id] = e
 		}
 		return all
@@ -149,9 +140,8 @@ func TestLostEvents(t *testing.T) {
 			t.Errorf("%s: %q; want %d", tt.name, lost, tt.want)
 		}
 	}
-	if _, err := parseEvent("nonsense", nil); err == nil {
-		t.Error("nonsense is an id")
-	}
+	_, err := parseEvent("nonsense", nil)
+	assert.Error(t, err, "nonsense is an id")
 }
 
 func TestTimes(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
@@ -57,25 +58,17 @@ type box struct {
 func begin(t *testing.T) *world {
 	t.Helper()
 	clip, err := newClip(*fps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := &world{t: t, record: newRecord(), killed: map[string]bool{}, cluster: harness.StartNATSCluster(t, servers, "")}
 	w.yaml = fmt.Sprintf("site: %s\nsuperpixels: 96\nmodel: {short_side: 64}\nlog: {level: debug}\ncameras:\n", site)
 	for i := range cameras {
 		name := fmt.Sprintf("cam%d", i+1)
 		server, err := demo.NewServer(clip, demo.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, server.Start())
 		t.Cleanup(server.Close)
 		file := filepath.Join(t.TempDir(), name+".json")
-		if err := os.WriteFile(file, []byte(marks(name)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(marks(name)), 0o600))
 		w.names = append(w.names, name)
 		w.yaml += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, annotation: '%s', detect: {off: true}}\n", name, server.URL(), file)
 	}
@@ -84,9 +77,8 @@ func begin(t *testing.T) *world {
 		w.subscribe(harness.Connect(t, node.URL, nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0)))
 	}
 	w.conn = harness.Connect(t, w.cluster.URL(), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
-	if w.js, err = jetstream.New(w.conn); err != nil {
-		t.Fatal(err)
-	}
+	w.js, err = jetstream.New(w.conn)
+	require.NoError(t, err)
 	return w
 }
 

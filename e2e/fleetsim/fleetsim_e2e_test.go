@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/fleet"
 )
@@ -52,9 +54,7 @@ func TestFleet(t *testing.T) {
 	f.table(&table)
 	t.Logf("\n%s", table.String())
 	out, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if *asJSON {
 		fmt.Println(string(out))
 	}
@@ -81,9 +81,7 @@ func begin(t *testing.T, boxes, cameras int) (x *fixture, start, settle time.Dur
 	var runs []func()
 	for _, b := range x.all() {
 		run, err := x.prepare(b.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		runs = append(runs, run)
 	}
 	x.begun = time.Now()

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
@@ -56,35 +58,25 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("-frames %d, -fps %g; want 1 frame or more, and a rate that is not negative", *frames, *fps)
 	}
 	file, err := os.Open(*truthAt)
-	if err != nil {
-		t.Fatalf("-truth: %v", err)
-	}
+	require.NoError(t, err, "-truth")
 	defer func() { _ = file.Close() }()
 	truth, err := mot.ParseTruth(file, *truthAt)
-	if err != nil {
-		t.Fatalf("-truth: %v", err)
-	}
+	require.NoError(t, err, "-truth")
 	playing := filepath.Join(t.TempDir(), "clip.avi")
 	if *fps > 0 {
 		err = pace(playing, *clip, *fps)
 	} else {
 		playing, err = filepath.Abs(*clip)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	width, height, err := size(playing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	var runs []result
 	take := func(name string, m mot.Mark, only int) {
 		t.Run(name, func(t *testing.T) {
 			r, err := once(t, truth, playing, m, only)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r.name = name
 			runs = append(runs, *r)
 			for _, bar := range reach.missed(*r) {
@@ -97,9 +89,7 @@ func TestFollow(t *testing.T) {
 	for _, id := range truth.Whole(int(*sequence)+1, width, height) {
 		take(fmt.Sprintf("person %d alone", id), mot.MarkEllipse, id)
 	}
-	if err := reach.print(t.Output(), runs); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, reach.print(t.Output(), runs))
 }
 
 // once plays the clip to a segd, marks persons, one or all (0), and gathers what it says.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/lab/mot"
@@ -16,20 +19,14 @@ import (
 // A paced clip is the clip, but for when its frames come.
 func TestPace(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "slow.avi")
-	if err := pace(to, demo.ClipPath, 4); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pace(to, demo.ClipPath, 4))
 	if w, h, err := size(to); w != 768 || h != 576 || err != nil {
 		t.Errorf("%d×%d, %v; want 768×576", w, h, err)
 	}
 	before, err := os.ReadFile(demo.ClipPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	after, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	differ := 0
 	for k := range before {
 		if before[k] != after[k] {
@@ -40,9 +37,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("%d bytes of %d differ; want those of three numbers", differ, len(before))
 	}
 	m, err := codec.OpenFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	for n := range 3 {
 		p, err := m.Next()
@@ -51,12 +46,8 @@ func TestPace(t *testing.T) {
 		}
 	}
 	none := filepath.Join(t.TempDir(), "clip.mp4")
-	if err := os.WriteFile(none, []byte("RIFFavih"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := pace(to, none, 4); err == nil || !strings.Contains(err.Error(), "is no AVI") {
-		t.Errorf("another file: %v", err)
-	}
+	require.NoError(t, os.WriteFile(none, []byte("RIFFavih"), 0o600))
+	assert.ErrorContains(t, pace(to, none, 4), "is no AVI", "another file")
 }
 
 func TestBars(t *testing.T) {
@@ -84,16 +75,12 @@ func TestBars(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := result{name: tt.run, marked: 151, last: 400, masks: 249, figures: tt.figures}
-			if got := strings.Join(b.missed(r), ", "); got != tt.want {
-				t.Errorf("misses %q; want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.want, strings.Join(b.missed(r), ", "), "misses")
 			var out strings.Builder
 			if err := b.print(&out, []result{r}); (err != nil) != (tt.want != "") || !strings.Contains(out.String(), "249 of 249") {
 				t.Errorf("%v and\n%s", err, out.String())
 			}
 		})
 	}
-	if err := b.print(io.Discard, nil); err == nil {
-		t.Error("nothing was tried, and that is well")
-	}
+	assert.Error(t, b.print(io.Discard, nil), "nothing was tried, and that is well")
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWait(t *testing.T) {
@@ -39,9 +42,7 @@ latency_seconds_count{camera="a"} 7
 # TYPE goroutines gauge
 goroutines 12
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		name   string
 		labels []string
@@ -55,9 +56,7 @@ goroutines 12
 		{"goroutines", nil, 12},
 		{"none", nil, 0},
 	} {
-		if got := m.Sum(tt.name, tt.labels...); got != tt.want {
-			t.Errorf("%s %q: %v; want %v", tt.name, tt.labels, got, tt.want)
-		}
+		assert.Equal(t, tt.want, m.Sum(tt.name, tt.labels...), "%s %q", tt.name, tt.labels)
 	}
 	if by := m.Values("frames_total", "camera"); by["a"] != 3 || by["b"] != 9 || len(by) != 2 {
 		t.Errorf("by camera: %v", by)
@@ -65,9 +64,8 @@ goroutines 12
 	if !m.Has("goroutines") || m.Has("none") {
 		t.Error("metrics that are there, and are not")
 	}
-	if _, err := ParseMetrics([]byte("<html>")); err == nil {
-		t.Error("a page is no metrics")
-	}
+	_, err = ParseMetrics([]byte("<html>"))
+	assert.Error(t, err, "a page is no metrics")
 }
 
 // What a program said is kept, and a second one of the same name adds to it.
@@ -75,12 +73,8 @@ func TestStart(t *testing.T) {
 	for _, text := range []string{"first", "second"} {
 		p := Start(t, "echo", "sh", "-c", "echo "+text+"; echo and on stderr >&2")
 		<-p.Exited
-		if err := p.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if p.Log != filepath.Join(t.ArtifactDir(), "echo.log") {
-			t.Errorf("it goes to %s", p.Log)
-		}
+		require.NoError(t, p.Err())
+		assert.Equal(t, filepath.Join(t.ArtifactDir(), "echo.log"), p.Log, "it goes to")
 	}
 	said, err := os.ReadFile(filepath.Join(t.ArtifactDir(), "echo.log"))
 	if want := "first\nand on stderr\nsecond\nand on stderr\n"; err != nil || string(said) != want {
@@ -90,24 +84,17 @@ func TestStart(t *testing.T) {
 
 func TestSaid(t *testing.T) {
 	p := &Process{Log: filepath.Join(t.TempDir(), "log")}
-	if err := os.WriteFile(p.Log, []byte(strings.Repeat("a line\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := string(p.said(17)); got != "a line\na line\n" {
-		t.Errorf("the end is %q", got)
-	}
+	require.NoError(t, os.WriteFile(p.Log, []byte(strings.Repeat("a line\n", 100)), 0o600))
+	assert.Equal(t, "a line\na line\n", string(p.said(17)), "the end is")
 }
 
 func TestNATS(t *testing.T) {
 	n := StartNATS(t, "")
 	conn := Connect(t, n.URL)
-	if _, err := conn.SubscribeSync("a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := conn.SubscribeSync("a")
+	require.NoError(t, err)
 	n.Kill()
-	if err := n.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.Start(t.Context()))
 	Until(t, time.Minute, "the connection to come back", func(context.Context) error { return conn.FlushTimeout(time.Second) })
 }
 
@@ -122,11 +109,7 @@ func TestNATSCluster(t *testing.T) {
 		t.Errorf("a client is told of %q", others)
 	}
 	c.Nodes[1].Kill()
-	if err := c.Ready(t.Context()); err == nil {
-		t.Error("a server is gone, and the cluster is ready")
-	}
-	if err := c.Nodes[1].Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Error(t, c.Ready(t.Context()), "a server is gone, and the cluster is ready")
+	require.NoError(t, c.Nodes[1].Start(t.Context()))
 	Until(t, StartLimit, "the cluster to be whole", c.Ready)
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -16,43 +19,27 @@ func TestSegd(t *testing.T) {
 	server := StartNATS(t, "max_payload: 8MB")
 	camera := StartCamera(t, StartRelay(t), "cam", Video{Width: 320, Height: 240, Rate: 10, Sound: true})
 	s := Run(t, fmt.Sprintf("nats: {url: '%s'}\nsuperpixels: 100\nmodel: {short_side: 64}\ncameras: [{name: cam, url: '%s', transport: tcp, detect: {off: true}}]\n", server.URL, camera.URL()))
-	if s.NATS != server.URL {
-		t.Errorf("segd publishes to %s; want %s", s.NATS, server.URL)
-	}
-	if err := s.Published(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, server.URL, s.NATS, "segd publishes to")
+	require.NoError(t, s.Published(t.Context(), time.Minute))
 	masks, err := Connect(t, server.URL).SubscribeSync("segd.v1.home.cam.mask")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	size := func() (w, h int32) {
 		t.Helper()
 		msg, err := masks.NextMsg(time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var m segdv1.MaskFrame
-		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m))
 		return m.GetWidth(), m.GetHeight()
 	}
 	if w, h := size(); w != 320 || h != 240 {
 		t.Errorf("masks of %d×%d", w, h)
 	}
-	if err := camera.Publish(t.Context(), Video{Width: 160, Height: 120, Rate: 5, Encoder: "libx265"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, camera.Publish(t.Context(), Video{Width: 160, Height: 120, Rate: 5, Encoder: "libx265"}))
 	for w, h := size(); w != 160 || h != 120; w, h = size() {
 	}
 
-	if err := s.Suspend(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Continue(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Suspend())
+	require.NoError(t, s.Continue())
 	rss, err := s.RSS()
 	if err != nil || rss < 10<<20 {
 		t.Errorf("resident %d, %v", rss, err)
@@ -66,17 +53,11 @@ func TestSegd(t *testing.T) {
 	}
 
 	s.End()
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Published(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Start(t.Context()))
+	require.NoError(t, s.Published(t.Context(), time.Minute))
 }
 
 func TestDemo(t *testing.T) {
 	s := Demo(t, "--superpixels", "100")
-	if err := s.Published(t.Context(), DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Published(t.Context(), DemoLimit))
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/e2e/harness"
@@ -290,16 +292,12 @@ func TestRetention(t *testing.T) {
 	w := start(t, t.TempDir(), "{max_age: 1h, max_mib: 1}")
 	w.Until("kept pictures", func() bool { return w.count("kept") >= 5 })
 	all, err := w.history(url.Values{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	slices.Reverse(all)
 	i := slices.IndexFunc(all, func(e event) bool { return e.Thumbnail != "" })
 	first := all[i]
 	js, err := jetstream.New(harness.Connect(t, w.Segd.NATS))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range 300 { // as large as pictures of persons near a camera
 		if _, err := js.Publish(t.Context(), fmt.Sprintf("segd.v1.home.yard.picture.0-0-%d", n), make([]byte, 10_000)); err != nil {
 			t.Fatal(err)
@@ -316,9 +314,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%d bytes", s.State.Bytes)
 	}
 	w.Segd.Kill() // its memory has the newest
-	if err := w.Segd.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Segd.Start(t.Context()))
 	if w.picture(first) != nil {
 		t.Error("the first picture is still there")
 	}
@@ -335,26 +331,21 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("a small disk: %v; it takes root", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH))
 	})
 	w := start(t, disk, "{max_age: 1h}")
 	w.Until("kept pictures", func() bool { return w.count("kept") >= 5 })
 	var masks, events atomic.Int64
 	nc := harness.Connect(t, w.Segd.NATS)
 	for subject, n := range map[string]*atomic.Int64{"segd.v1.home.yard.mask": &masks, "segd.v1.home.yard.event": &events} {
-		if _, err := nc.Subscribe(subject, func(*nats.Msg) { n.Add(1) }); err != nil {
-			t.Fatal(err)
-		}
+		_, err := nc.Subscribe(subject, func(*nats.Msg) { n.Add(1) })
+		require.NoError(t, err)
 	}
 	// How long masks take with room and without is not judged; that none is missing is.
 	published := func() int { return w.Metric("segd_frames_total", "outcome", "published") }
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for err = nil; err == nil; {
 		_, err = f.Write(make([]byte, 64<<10))
 	}
@@ -375,9 +366,7 @@ func TestFullDisk(t *testing.T) {
 	if events.Load() == eventsBefore {
 		t.Error("no event came")
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filler))
 	kept := w.count("kept")
 	w.Until("kept pictures again", func() bool { return w.count("kept") > kept })
 	w.Until("the history", func() bool {

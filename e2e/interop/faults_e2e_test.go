@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/internal/netfault"
 )
@@ -33,9 +35,8 @@ func TestFaults(t *testing.T) {
 	w := &faultWorld{relay: harness.StartRelay(t)}
 	w.relay.Lock(user, password)
 	var err error
-	if w.network, err = netfault.New(w.relay.Addr()); err != nil {
-		t.Fatal(err)
-	}
+	w.network, err = netfault.New(w.relay.Addr())
+	require.NoError(t, err)
 	t.Cleanup(w.network.Close)
 	w.camera = harness.StartCamera(t, w.relay, "cam", harness.Video{Keys: 12, Sound: true})
 	s := harness.Run(t, fmt.Sprintf("superpixels: 100\nmodel: {short_side: 64}\ncameras:\n  - {name: %s, url: 'rtsp://%s:%s@%s/cam', transport: tcp, detect: {off: true}}\n",
@@ -91,9 +92,7 @@ type held struct{ goroutines, files, reconnects float64 }
 func look(t *testing.T, s *harness.Segd) held {
 	t.Helper()
 	m, err := s.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"go_goroutines", "process_open_fds", "segd_ingest_reconnects_total"} {
 		if !m.Has(name) {
 			t.Fatalf("no metric %s", name)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
@@ -37,16 +38,10 @@ func listen(t *testing.T, s *harness.Segd, camera string) bus {
 	t.Helper()
 	conn := harness.Connect(t, s.NATS)
 	masks, err := conn.SubscribeSync("segd.v1.home." + camera + ".mask")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	events, err := conn.SubscribeSync("segd.v1.home." + camera + ".event")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, conn.Flush())
 	return bus{masks: masks, events: events}
 }
 
@@ -127,7 +122,5 @@ func bounded(t *testing.T, limit time.Duration, do func(context.Context) error) 
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("not done after %v", limit))
 	defer cancel()
-	if err := do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, do(ctx))
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -102,15 +105,11 @@ func TestOddCameras(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // twice the time in which others stall
 		defer cancel()
-		if err := camera.down(ctx, ""); err == nil {
-			t.Error("the camera went down")
-		}
+		assert.Error(t, camera.down(ctx, ""), "the camera went down")
 	})
 	t.Run("a wrong password is said to be one", func(t *testing.T) {
 		status, err := harness.Connect(t, s.NATS).SubscribeSync("segd.v1.home.wrong.status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		bounded(t, time.Minute, func(ctx context.Context) error {
 			for {
 				msg, err := status.NextMsgWithContext(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
@@ -37,9 +38,7 @@ var rtspCameras = []struct{ name, path, transport string }{
 func gstreamer(t *testing.T, addr string, files ...string) *harness.Process {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Debian's own, which has its packages.
 	p := harness.Start(t, "gstreamer", "/usr/bin/python3", append([]string{"rtspserver.py", port}, files...)...)
 	for { // as soon as it does: what follows is measured from there
@@ -105,9 +104,7 @@ func TestRTSP(t *testing.T) {
 		gst.End()
 		bounded(t, time.Minute, func(ctx context.Context) error { return camera.down(ctx, "") })
 		// Long enough that redialling has become slow.
-		if err := harness.Pause(t.Context(), 8*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, harness.Pause(t.Context(), 8*time.Second))
 		if err := drain(t.Context(), camera.masks); err != nil { // segd may be quicker than the other client
 			t.Fatal(err)
 		}

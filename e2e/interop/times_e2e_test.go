@@ -20,6 +20,8 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/conn"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
@@ -87,9 +89,7 @@ func reports0() retiming {
 func retimed(t *testing.T, camera string, change func() retiming) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() {
@@ -157,15 +157,11 @@ func joined(t *testing.T) string {
 			t.Fatalf("ffmpeg: %v: %s", err, out)
 		}
 		data, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, data...)
 	}
 	path := filepath.Join(t.TempDir(), "joined.ts")
-	if err := os.WriteFile(path, all, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, all, 0o600))
 	return path
 }
 
@@ -202,26 +198,19 @@ func TestTimes(t *testing.T) {
 		bounded(t, time.Minute, func(ctx context.Context) error { _, err := listening[c.name].mask(ctx); return err })
 	}
 	for range 40 {
-		if err := harness.Pause(t.Context(), time.Second); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := harness.Get(t.Context(), s.Page+"livez"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, harness.Pause(t.Context(), time.Second))
+		_, err := harness.Get(t.Context(), s.Page+"livez")
+		require.NoError(t, err)
 	}
 	log, err := os.ReadFile(s.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range cameras {
 		want := 0
 		if c.clock == arrival {
 			want = 1
 		}
 		found := regexp.MustCompile(`(RTP time does not run as time passes|reports contradict each other).* camera=`+c.name).FindAll(log, -1)
-		if len(found) != want {
-			t.Errorf("the log says %q of %s", found, c.name)
-		}
+		assert.Len(t, found, want, "the log says %q of %s", found, c.name)
 		t.Run(c.name, func(t *testing.T) {
 			bounded(t, time.Minute, func(ctx context.Context) error { return timed(ctx, listening[c.name], c.clock) })
 		})

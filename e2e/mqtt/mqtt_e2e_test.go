@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -50,9 +52,7 @@ const (
 func startMosquitto(t *testing.T, persistence bool) *mosquitto {
 	t.Helper()
 	host, port, err := net.SplitHostPort(harness.FreeAddrs(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := &mosquitto{t: t, host: host, port: port, folder: t.TempDir()}
 	m.conf = filepath.Join(m.folder, "mosquitto.conf")
 	passwords := filepath.Join(m.folder, "passwords")
@@ -61,9 +61,7 @@ func startMosquitto(t *testing.T, persistence bool) *mosquitto {
 	}
 	text := fmt.Sprintf("listener %s %s\npassword_file %s\nallow_anonymous false\npersistence %t\npersistence_location %s/\nautosave_interval 1\nuser root\n",
 		port, host, passwords, persistence, m.folder)
-	if err := os.WriteFile(m.conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(m.conf, []byte(text), 0o600))
 	m.start()
 	return m
 }
@@ -271,15 +269,11 @@ func TestDemo(t *testing.T) {
 		return all[at+"/snapshot"] != "" && all["segd/home/status"] == "online"
 	})
 	picture, err := jpeg.Decode(strings.NewReader(kept[at+"/snapshot"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if size := picture.Bounds().Size(); max(size.X, size.Y) > 320 {
 		t.Errorf("the picture is %v", size)
 	}
-	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "snapshot.jpg"), []byte(kept[at+"/snapshot"]), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "snapshot.jpg"), []byte(kept[at+"/snapshot"]), 0o644))
 }
 
 func persons(f *segdv1.MaskFrame) (n int) {
@@ -312,9 +306,7 @@ func TestRestarts(t *testing.T) {
 	harness.Until(t, harness.StartLimit, "the loss is noticed", lost)
 	frames := func() float64 {
 		now, err := segd.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return now.Sum("segd_frames_total", "outcome", "published")
 	}
 	had := frames()
@@ -336,17 +328,11 @@ func TestRestarts(t *testing.T) {
 	segd.Kill()
 	m.until("the will", func(all map[string]string) bool { return all["segd/home/status"] == "offline" })
 	text, err := os.ReadFile(segd.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text = bytes.Replace(text, []byte(zones), nil, 1)
 	text = bytes.Replace(text, []byte("[person, car]"), []byte("[person]"), 1)
-	if err := os.WriteFile(segd.Config, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := segd.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(segd.Config, text, 0o600))
+	require.NoError(t, segd.Start(t.Context()))
 	m.until("what there is now", func(all map[string]string) bool {
 		for topic := range all {
 			if strings.Contains(topic, "door") || strings.Contains(topic, "car") {
@@ -389,16 +375,10 @@ func startHomeAssistant(t *testing.T, m *mosquitto) *homeAssistant {
 	cmd := exec.CommandContext(t.Context(), python, "entities.py", m.host, m.port, t.TempDir(), user, secret)
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	h := &homeAssistant{t, in, make(chan world, 1<<12)}
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -459,14 +439,10 @@ func (h *homeAssistant) call(service, entity string) {
 func request(t *testing.T, method, url, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %d %s %v", method, url, resp.StatusCode, text, err)
@@ -486,9 +462,7 @@ func TestHomeAssistant(t *testing.T) {
 	var ids []string
 	for id, e := range shown.Entities {
 		ids = append(ids, id)
-		if e.Device != "demo" {
-			t.Errorf("%s is of the device %q", id, e.Device)
-		}
+		assert.Equal(t, "demo", e.Device, "%s is of the device", id)
 	}
 	slices.Sort(ids)
 	want := []string{
@@ -496,12 +470,8 @@ func TestHomeAssistant(t *testing.T) {
 		"image.demo_last_object",
 		"sensor.demo_car_count", "sensor.demo_count", "sensor.demo_person_count", "sensor.demo_zone_door_count",
 	}
-	if !slices.Equal(ids, want) {
-		t.Errorf("entities %q, want %q", ids, want)
-	}
-	if len(shown.Devices) != 1 {
-		t.Errorf("devices %v", shown.Devices)
-	}
+	assert.Equal(t, want, ids, "entities")
+	assert.Len(t, shown.Devices, 1, "devices %v", shown.Devices)
 	if e := shown.Entities["binary_sensor.demo_connected"]; e.State != "on" || e.Class != "connectivity" {
 		t.Errorf("%+v", e)
 	}
@@ -571,15 +541,11 @@ func TestOddNames(t *testing.T) {
 			return []mqtt.Camera{{Name: "odd", Here: true, Classes: classes, Zones: []string{"a_b", "a-b"}}}, true
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Run(ctx))
 	})
 	defer running.Wait()
 	defer cancel()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -32,9 +34,7 @@ func TestExamplesRun(t *testing.T) {
 		return p
 	}
 	text, err := os.ReadFile(path(*doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := examples(string(text))
 	if len(lines) == 0 {
 		t.Fatalf("%s has no sh block", *doc)
@@ -48,9 +48,7 @@ func TestExamplesRun(t *testing.T) {
 	t.Setenv("SEGD_NATS_MASKS_MAX_AGE", "10m")
 	t.Setenv("SEGD_NATS_STORE_DIR", filepath.Join(dir, "store"))
 	demo := harness.Demo(t, "--by-hand")
-	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Published(t.Context(), harness.DemoLimit))
 	for _, line := range lines {
 		t.Run(line, func(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), commandLimit, fmt.Errorf("not done after %v", commandLimit))

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/ingest/demo"
 )
@@ -69,9 +72,7 @@ func scrapeTo(t *testing.T, alertmanager string, pages ...string) (_ api, p *har
 	if alertmanager != "" {
 		text += fmt.Sprintf("alerting: {alertmanagers: [{static_configs: [{targets: ['%s']}]}]}\n", alertmanager)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	p = harness.Start(t, "prometheus", "prometheus", "--config.file="+file,
 		"--storage.tsdb.path="+filepath.Join(t.TempDir(), "data"), "--web.listen-address="+addr, "--log.level=error")
 	return api{url: "http://" + addr}, p
@@ -105,17 +106,11 @@ func pass(t *testing.T, d time.Duration, processes ...*harness.Process) {
 func queries(t *testing.T, p api) (all []query, excused map[string]string) {
 	t.Helper()
 	excused, err := readExcuses(emptyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	panels, err := panelQueries(filepath.Join(harness.Root(t), boards))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ruled, err := p.ruleQueries(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(panels, ruled...), excused
 }
 
@@ -123,14 +118,12 @@ func TestQueries(t *testing.T) {
 	t.Setenv("SEGD_RECORDING_DIR", t.TempDir()) // so that its recordings have data
 	segd := harness.Demo(t)
 	var metrics []byte
-	if err := segd.Wait(t.Context(), harness.DemoLimit, "metrics of the solver", func(ctx context.Context) (err error) {
+	require.NoError(t, segd.Wait(t.Context(), harness.DemoLimit, "metrics of the solver", func(ctx context.Context) (err error) {
 		if metrics, err = harness.Get(ctx, segd.Page+"metrics"); err == nil && !bytes.Contains(metrics, []byte("segd_solver_lagrangian{")) {
 			err = errors.New("none yet")
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	tool(t, metrics, "promtool", "check", "metrics")
 
 	p, prometheus := scrape(t, segd.Page)
@@ -143,9 +136,7 @@ func TestQueries(t *testing.T) {
 	for _, q := range fleet {
 		delete(excused, q.name) // asked by TestFleetQueries
 	}
-	if err := p.check(t.Context(), t.Output(), others, excused, *list); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, p.check(t.Context(), t.Output(), others, excused, *list))
 }
 
 // Two boxes share two cameras; then one of them is drained, and the other has both.
@@ -173,9 +164,7 @@ func TestFleetQueries(t *testing.T) {
 		harness.Until(t, harness.StartLimit, "a camera for each box", runs(box, 1))
 	}
 	metrics, err := harness.Get(t.Context(), boxes["box-a"].Page+"metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tool(t, metrics, "promtool", "check", "metrics")
 
 	p, prometheus := scrape(t, pages...)
@@ -195,9 +184,7 @@ func TestFleetQueries(t *testing.T) {
 			own[q.name] = reason
 		}
 	}
-	if err := p.check(t.Context(), t.Output(), fleet, own, *list); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, p.check(t.Context(), t.Output(), fleet, own, *list))
 }
 
 // A camera that is down is shown on the page by way of Prometheus and an Alertmanager, with the runbook's text, and an

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTruth(t *testing.T) {
@@ -16,22 +19,16 @@ func TestTruth(t *testing.T) {
 		`abs(a) > 2`:                                `abs(a) > bool 2`,
 		`sum by (a) (instance:x:rate5m{o="y"}) < 3`: `sum by (a) (instance:x:rate5m{o="y"}) < bool 3`,
 	} {
-		if got := truth(expr); got != want {
-			t.Errorf("truth(%s) = %s, want %s", expr, got, want)
-		}
+		assert.Equal(t, want, truth(expr), "truth(%s)", expr)
 	}
 }
 
 func TestPanelQueries(t *testing.T) {
 	queries, err := panelQueries("../../" + boards)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]string{}
 	for _, q := range queries {
-		if found[q.name] != "" {
-			t.Errorf("%s is there twice", q.name)
-		}
+		assert.Equal(t, "", found[q.name], "%s is there twice", q.name)
 		found[q.name] = q.expr
 	}
 	for name, want := range map[string]string{
@@ -41,9 +38,7 @@ func TestPanelQueries(t *testing.T) {
 		"camera / Area / A":                  `segd_object_area_pixels{camera="demo"}`,
 		"fleet / Cameras by box / A":         `segd_fleet_box_cameras`,
 	} {
-		if found[name] != want {
-			t.Errorf("%s is %q, want %q", name, found[name], want)
-		}
+		assert.Equal(t, want, found[name], "%s is", name)
 	}
 	fleet, others := split(queries)
 	if len(fleet) == 0 || len(others) == 0 || len(fleet)+len(others) != len(queries) {
@@ -54,28 +49,23 @@ func TestPanelQueries(t *testing.T) {
 			t.Errorf("%s asks for a fleet, which most do not have: %s", q.name, q.expr)
 		}
 	}
-	if _, err := panelQueries(t.TempDir()); err == nil {
-		t.Error("no error without dashboards")
-	}
+	_, err = panelQueries(t.TempDir())
+	assert.Error(t, err, "no error without dashboards")
 }
 
 func TestExcuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty.txt")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("# why\n\na / b / A: nothing there\n")
 	if got, err := readExcuses(path); err != nil || len(got) != 1 || got["a / b / A"] != "nothing there" {
 		t.Errorf("%v, %v", got, err)
 	}
 	write("a / b / A\n")
-	if _, err := readExcuses(path); err == nil {
-		t.Error("no error without a reason")
-	}
-	if _, err := readExcuses(emptyFile); err != nil {
-		t.Error(err)
-	}
+	_, err := readExcuses(path)
+	assert.Error(t, err, "no error without a reason")
+	_, err = readExcuses(emptyFile)
+	assert.NoError(t, err)
 }

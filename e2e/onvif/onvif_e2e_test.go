@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -86,9 +89,7 @@ func TestONVIF(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if strings.Join(names, " ") != "Front Door/Model/X Yard/" {
-		t.Errorf("found %q; want the camera of each, and no printer", names)
-	}
+	assert.Equal(t, "Front Door/Model/X Yard/", strings.Join(names, " "), "found %q; want the camera of each, and no printer", names)
 
 	for _, wrong := range [][]string{{user, "s3cr&T"}, {"root", password}} {
 		list, said := discover(t, "--user", wrong[0], "--password", wrong[1])
@@ -103,12 +104,8 @@ func TestONVIF(t *testing.T) {
 	}
 
 	list, said := discover(t, "--user", user, "--password", password)
-	if strings.Contains(said, "s3cr") {
-		t.Errorf("it tells the password: %s", said)
-	}
-	if len(list) != 2 {
-		t.Fatalf("found %s", said)
-	}
+	assert.NotContains(t, said, "s3cr", "it tells the password")
+	require.Len(t, list, 2, "found %s", said)
 	list, _ = discover(t, page, "--user", user, "--password", password, "--show-passwords")
 	stream := ""
 	for _, c := range list {
@@ -121,9 +118,7 @@ func TestONVIF(t *testing.T) {
 			}
 		}
 	}
-	if want := "rtsp://admin:s3cr&t@" + addrs[1] + "/video_sub"; stream != want {
-		t.Fatalf("picked %q, want %q", stream, want)
-	}
+	require.Equal(t, "rtsp://admin:s3cr&t@"+addrs[1]+"/video_sub", stream, "picked")
 	// What was found is a camera: init waits for a picture of it.
 	file := filepath.Join(t.TempDir(), "segd.yaml")
 	if out, err := exec.CommandContext(t.Context(), harness.Program(t), "init", "--url", stream, "-c", file).CombinedOutput(); err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/ingest/codec"
@@ -57,9 +59,7 @@ func TestFirstMasks(t *testing.T) {
 		var masks []mask.RLE
 		for _, o := range m.GetObjects() {
 			rle, err := mask.Parse(o.GetCounts(), int(m.GetWidth()), int(m.GetHeight()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			masks = append(masks, rle)
 		}
 		for k, o := range m.GetObjects() {
@@ -83,9 +83,7 @@ func TestFirstMasks(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.ArtifactDir(), "first-masks.png")
-	if err := drawSheet(path, all); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, drawSheet(path, all))
 	t.Logf("%d of %d first masks are slabs; %s", slabs, len(all), path)
 	if slabs > mostSlabs*len(all)/100 {
 		t.Errorf("%d of %d first masks are slabs; want %d of 100 at most", slabs, len(all), mostSlabs)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
@@ -34,18 +36,12 @@ func TestSqueezed(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if err := png.Encode(&file, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&file, img))
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.png"), file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.png"), file.Bytes(), 0o600))
 	s := harness.Run(t, fmt.Sprintf("superpixels: 500\nmodel: {short_side: 64}\ncameras: [{name: %s, url: 'dir:%s', fps: 5, loop: true, aspect: 4:3, detect: {off: true}}]\n", name, dir))
 	masks, err := harness.Connect(t, s.NATS).SubscribeSync("segd.v1.home." + name + ".mask")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var said bytes.Buffer
 	b, err := browser.Start(t.Context(), &said, "chromium")
 	if err != nil {
@@ -55,14 +51,10 @@ func TestSqueezed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	p, err := b.Open(ctx, browser.Tab{URL: s.Page, Theme: "light", Width: 1280, Height: 800, Scale: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	until := func(what, expression string) {
 		t.Helper()

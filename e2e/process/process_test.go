@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -18,24 +21,17 @@ import (
 func script(t *testing.T, text string) (p *Process, child int) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = r.Close() }()
 	p, err = Run(w, "sh", "-c", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.End)
 	_ = w.Close()
 	line := make([]byte, 32)
 	n, err := r.Read(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if child, err = strconv.Atoi(strings.TrimSpace(string(line[:n]))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	child, err = strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	require.NoError(t, err)
 	return p, child
 }
 
@@ -56,9 +52,7 @@ func TestEndsWithItsChildren(t *testing.T) {
 	}{
 		{"asked to", "sleep 100 & echo $!; wait", (*Process).End},
 		{"suspended", "sleep 100 & echo $!; wait", func(p *Process) {
-			if err := p.Suspend(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Suspend())
 			p.End()
 		}},
 		{"killed", "trap '' TERM; sleep 100 & echo $!; wait", (*Process).Kill},
@@ -75,17 +69,14 @@ func TestEndsWithItsChildren(t *testing.T) {
 
 func TestErr(t *testing.T) {
 	p, err := Run(nil, "sh", "-c", "exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	<-p.Exited
 	var exit *exec.ExitError
 	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
 		t.Errorf("ended by %v; want exit status 3", p.Err())
 	}
-	if _, err := Run(nil, "/nonexistent/program"); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
-		t.Errorf("a program that is not there: %v", err)
-	}
+	_, err = Run(nil, "/nonexistent/program")
+	assert.ErrorContains(t, err, "/nonexistent/program", "a program that is not there")
 }
 
 func TestSuspend(t *testing.T) {
@@ -99,17 +90,11 @@ func TestSuspend(t *testing.T) {
 		t.Helper()
 		waitfor.True(t, what, func() bool { return ok(state()) })
 	}
-	if err := p.Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Suspend())
 	wait("suspended", func(s string) bool { return s == "T" })
-	if err := p.Continue(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Continue())
 	wait("continued", func(s string) bool { return s == "S" || s == "R" })
-	if err := syscall.Kill(p.PID(), 0); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, syscall.Kill(p.PID(), 0))
 }
 
 func TestLook(t *testing.T) {

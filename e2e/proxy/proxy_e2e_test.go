@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/ingest/demo"
@@ -39,9 +41,7 @@ const (
 func documented(t *testing.T, name string, own ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(harness.Root(t), "deploy", "proxy", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conf := string(text)
 	for i := 0; i < len(own); i += 2 {
 		if !strings.Contains(conf, own[i]) {
@@ -84,9 +84,7 @@ func nginx(t *testing.T, pass string) proxied {
 	}
 	conf := filepath.Join(dir, "nginx.conf")
 	text := "daemon off;\nmaster_process off;\nerror_log stderr;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n" + folders + server + "}\n"
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 	harness.Start(t, "nginx", "/usr/sbin/nginx", "-e", "stderr", "-p", dir, "-c", conf)
 	return p.open(t)
 }
@@ -99,9 +97,7 @@ func caddy(t *testing.T, addr string) proxied {
 	p.cert, key = keypairtest.Write(t, dir, 1)
 	site := documented(t, "Caddyfile", "example.com {", fmt.Sprintf("https://%s {\n  tls %s %s", p.addr, p.cert, key), "127.0.0.1:8080", addr)
 	conf := filepath.Join(dir, "Caddyfile")
-	if err := os.WriteFile(conf, []byte("{\n  admin off\n  auto_https disable_redirects\n}\n"+site), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(conf, []byte("{\n  admin off\n  auto_https disable_redirects\n}\n"+site), 0o600))
 	cmd := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", conf)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	harness.StartCommand(t, "caddy", cmd)
@@ -134,9 +130,7 @@ func TestProxy(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), stepLimit, fmt.Errorf("not done after %v", stepLimit))
 				err := step.do(ctx)
 				cancel()
-				if err != nil {
-					t.Fatalf("%s: %v", step.name, err)
-				}
+				require.NoError(t, err, "%s", step.name)
 			}
 		})
 	}

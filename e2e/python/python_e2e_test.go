@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -20,15 +23,11 @@ func TestPython(t *testing.T) {
 		t.Fatalf("%v; make python-test makes it", err)
 	}
 	demo := harness.Demo(t, "--superpixels", "500")
-	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, demo.Published(t.Context(), harness.DemoLimit))
 	cmd := exec.CommandContext(t.Context(), python, append([]string{"-m", "unittest", "-v", "test_demo"}, flag.Args()...)...)
 	cmd.Dir = filepath.Join(root, "clients", "python", "tests")
 	cmd.Env = append(os.Environ(), "SEGD_CLIENT_NATS="+demo.NATS, "SEGD_CLIENT_PAGE="+demo.Page)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 }

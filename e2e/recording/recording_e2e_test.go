@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/ingest/demo"
@@ -39,16 +41,12 @@ type world struct{ harness.World }
 func camera(t *testing.T) (url string) {
 	t.Helper()
 	clip, err := demo.Prepare(t.Context(), demo.FindClip(), demo.Shape{Width: 768, Height: 576, FPS: fps, Frames: 700}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := demo.NewServer(clip, demo.Config{})
 	if err == nil {
 		err = server.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	return server.URL()
 }
@@ -205,21 +203,16 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("a small disk: %v; it takes root", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH))
 	})
 	w := start(t, camera(t), disk)
 	w.Until("a recording", func() bool { return w.Metric("segd_recording_written_bytes_total") > 1<<20 })
 	var masks atomic.Int64
-	if _, err := harness.Connect(t, w.Segd.NATS).Subscribe("segd.v1.home.yard.mask", func(*nats.Msg) { masks.Add(1) }); err != nil {
-		t.Fatal(err)
-	}
+	_, err := harness.Connect(t, w.Segd.NATS).Subscribe("segd.v1.home.yard.mask", func(*nats.Msg) { masks.Add(1) })
+	require.NoError(t, err)
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for err = nil; err == nil; {
 		_, err = f.Write(make([]byte, 4<<10))
 	}
@@ -236,9 +229,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d masks heard of more than 50 frames", heard)
 	}
 	t.Logf("on the full disk: %d masks heard, %d frames of video lost", heard, w.Metric("segd_recording_lost_total", "reason", "disk"))
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filler))
 	_, files := w.segments()
 	w.Until("that it records again", func() bool {
 		state, all := w.segments()
@@ -253,9 +244,7 @@ func TestCheck(t *testing.T) {
 	addrs := harness.FreeAddrs(t, 3)
 	file := filepath.Join(t.TempDir(), "segd.yaml")
 	text := fmt.Sprintf("http: {addr: '%s'}\nwhip: {addr: '%s'}\nnats: {addr: '%s'}\nrecording: {dir: recordings}\ncameras: [{name: motion, url: '%s', transport: tcp, record: true}]\n", addrs[0], addrs[1], addrs[2], motion.URL())
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out, err := exec.CommandContext(t.Context(), harness.Program(t), "check", "-c", file).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !bytes.Contains(out, []byte("camera motion: FAILED: record: true, and the video is MJPEG; H.264 and H.265 are recorded")) {
@@ -269,17 +258,13 @@ func TestCost(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir(), "", t.TempDir()} {
 		w := start(t, url, dir)
 		const settle, during = 10 * time.Second, 40 * time.Second
-		if err := harness.Pause(t.Context(), settle); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, harness.Pause(t.Context(), settle))
 		cpu := func() (seconds float64, frames int) {
 			now := w.Metrics()
 			return now.Sum("process_cpu_seconds_total"), int(now.Sum("segd_frames_total", "outcome", "published"))
 		}
 		before, framesBefore := cpu()
-		if err := harness.Pause(t.Context(), during); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, harness.Pause(t.Context(), during))
 		after, framesAfter := cpu()
 		t.Logf("recording %v: %.1f core-ms a published frame, %d frames, %.2f cores", dir != "", 1000*(after-before)/float64(framesAfter-framesBefore), framesAfter-framesBefore, (after-before)/during.Seconds())
 		w.Segd.End()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/e2e/harness"
 )
 
@@ -33,23 +35,15 @@ func TestReload(t *testing.T) {
 		harness.StartCamera(t, relay, name, small)
 	}
 	s := harness.Run(t, yaml("stays", "too", "changes", "goes"))
-	if err := s.Published(t.Context(), harness.StartLimit); err != nil {
-		t.Fatal(err)
-	}
-	if err := harness.Pause(t.Context(), 5*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Published(t.Context(), harness.StartLimit))
+	require.NoError(t, harness.Pause(t.Context(), 5*time.Second))
 	quiet := missing(t, s, nil)
 	before, err := os.ReadFile(s.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head, _, _ := strings.Cut(string(before), "cameras:\n")
 	next := head + yaml("stays", "too", "changes , detect: {classes: [person]}", "comes")
 	after := missing(t, s, func() {
-		if err := os.WriteFile(s.Config, []byte(next), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(s.Config, []byte(next), 0o600))
 		reload(t, s)
 	})
 	for _, camera := range []string{"stays", "too"} {
@@ -59,9 +53,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	now, err := s.Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	up := now.Values("segd_camera_up", "camera")
 	if _, there := up["goes"]; there || len(up) != 4 || up["comes"] != 1 || up["changes"] != 1 {
 		t.Errorf("cameras that are up: %v; want stays, too, changes and comes", up)
@@ -74,9 +66,7 @@ func missing(t *testing.T, s *harness.Segd, do func()) map[string]float64 {
 	t.Helper()
 	count := func() map[string]float64 {
 		now, err := s.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lost := now.Values("segd_frames_total", "camera")
 		for camera := range lost {
 			lost[camera] -= now.Sum("segd_frames_total", "camera", camera, "outcome", "published")
@@ -87,9 +77,7 @@ func missing(t *testing.T, s *harness.Segd, do func()) map[string]float64 {
 	if do != nil {
 		do()
 	}
-	if err := harness.Pause(t.Context(), *minute); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, harness.Pause(t.Context(), *minute))
 	after := count()
 	for camera := range after {
 		after[camera] -= before[camera]
@@ -103,13 +91,9 @@ func reload(t *testing.T, s *harness.Segd) {
 	ctx, cancel := context.WithTimeout(t.Context(), harness.StartLimit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Page+"api/v1/config/reload", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("reload: %s", resp.Status)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
@@ -50,17 +51,11 @@ var persons []byte
 func begin(t *testing.T, clip *demo.Clip) (*harness.Segd, <-chan *segdv1.MaskFrame) {
 	t.Helper()
 	camera, err := demo.NewServer(clip, demo.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := camera.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, camera.Start())
 	t.Cleanup(camera.Close)
 	marks := filepath.Join(t.TempDir(), "persons.json")
-	if err := os.WriteFile(marks, persons, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(marks, persons, 0o600))
 	s := harness.Run(t, fmt.Sprintf(`
 site: restarttest
 nats: {addr: '%s', store_dir: '%s'}
@@ -76,9 +71,7 @@ cameras: [{name: clip, url: '%s', transport: tcp, annotation: '%s', detect: {off
 		}
 		masks <- m
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s, masks
 }
 
@@ -122,16 +115,12 @@ func (p *playing) until(ctx context.Context, frame func(first int) int) error {
 func TestRestart(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 1))
 	clip, err := demo.Prepare(t.Context(), demo.FindClip(), demo.Shape{Start: first, FPS: *fps}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var undisturbed []*run
 	for range references {
 		s, masks := begin(t, clip)
 		p := &playing{masks: masks}
-		if err := p.until(t.Context(), func(int) int { return length }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.until(t.Context(), func(int) int { return length }))
 		s.End()
 		undisturbed = append(undisturbed, &p.run)
 	}
@@ -150,18 +139,14 @@ func TestRestart(t *testing.T) {
 				break
 			}
 			s.Kill()
-			if err := s.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Start(t.Context()))
 		}
 		s.End()
 		f.compare(&p.run, whole, *fps)
 	}
 	f.finish()
 	out, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if *asJSON {
 		fmt.Println(string(out))
 	}

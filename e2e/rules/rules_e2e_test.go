@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -64,9 +65,7 @@ func TestRules(t *testing.T) {
 			got.events = append(got.events, ev)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	of := func(rule string) (all []*segdv1.Event) {
 		got.mu.Lock()
 		defer got.mu.Unlock()

@@ -16,6 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
@@ -31,9 +34,7 @@ func TestMain(m *testing.M) {
 
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v; want one with %q", err, want)
-	}
+	assert.ErrorContains(t, err, want)
 }
 
 func wantFaults(t *testing.T, got []string, want ...string) {
@@ -43,9 +44,7 @@ func wantFaults(t *testing.T, got []string, want ...string) {
 		return
 	}
 	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("fault %q; want one with %q", got[i], want[i])
-		}
+		assert.Contains(t, got[i], want[i], "fault")
 	}
 }
 
@@ -118,9 +117,7 @@ func TestUseOf(t *testing.T) {
 func smi(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -151,21 +148,17 @@ func TestWatchGPU(t *testing.T) {
 
 func TestSegd(t *testing.T) {
 	asked := filepath.Join(t.TempDir(), "asked")
-	if err := os.WriteFile(asked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(asked, nil, 0o600))
 	smi(t, `echo >>`+asked+`; echo "42, 1000"`)
 	program := filepath.Join(t.TempDir(), "segd")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+`echo "time=1 level=WARN" >&2
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+`echo "time=1 level=WARN" >&2
 case $1 in
 fine) until [ "$(wc -l <`+asked+`)" -ge 3 ]; do sleep 0.1; done; echo '{"mean_j": 0.5}' ;;
 no-object) echo fine ;;
 fails) echo "segd: no model" >&2; echo more >&2; exit 3 ;;
 hangs) sleep 100 ;;
 esac
-`), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`), 0o700))
 	var f davisFigures
 	use, watched, err := segd(t.Context(), program, []string{"fine"}, time.Minute, "0", 0, &f)
 	if err != nil || watched != nil || f.MeanJ == nil || *f.MeanJ != 0.5 || use == nil || use.Samples < 1 || *use.UtilizationMax != 42 {
@@ -229,13 +222,9 @@ func TestDavisCompare(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	with, without := t.TempDir(), t.TempDir()
 	for _, name := range []string{"libonnxruntime.so", "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_tensorrt.so"} {
-		if err := os.WriteFile(filepath.Join(with, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(with, name), nil, 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(without, "libonnxruntime.so"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(without, "libonnxruntime.so"), nil, 0o600))
 	for _, tt := range []struct {
 		way     string
 		cuda    bool
@@ -275,9 +264,7 @@ func TestWords(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if got := w.last(); got != tt.want {
-			t.Errorf("%.60q: %q; want %q", tt.said, got, tt.want)
-		}
+		assert.Equal(t, tt.want, w.last(), "%.60q", tt.said)
 		if len(w.begin)+len(w.end) > 2*mostWords {
 			t.Errorf("%d bytes kept", len(w.begin)+len(w.end))
 		}
@@ -354,13 +341,9 @@ func onCard(t *testing.T, script string, args ...string) (*test, *strings.Builde
 	t.Helper()
 	smi(t, `echo "42, 1000"`)
 	program := filepath.Join(t.TempDir(), "segd")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o700))
 	opt, err := parse(append([]string{"-segd", program, "-engine-library", "/ort/libonnxruntime.so"}, args...), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := new(strings.Builder)
 	test := &test{options: opt, stderr: said, there: true}
 	for i, speed := range []float64{10, 20, 0, 90, 0, 80, 0} {
@@ -440,9 +423,7 @@ func fakeCard(t *testing.T, args []string, env ...string) *exec.Cmd {
 		t.Fatalf("%v: %s", err, out)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), append(env, "LD_LIBRARY_PATH="+dir)...)
 	return cmd
@@ -483,9 +464,7 @@ func TestTakeMemory(t *testing.T) {
 	if err != nil || taken != 100 {
 		t.Fatalf("%g, %v", taken, err)
 	}
-	if err := end(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, end())
 	t.Setenv("FAKE_CARD_MIB", "0")
 	_, _, err = takeMemory(t.Context())
 	wantError(t, err, "CUDA_ERROR_NO_DEVICE")
@@ -623,21 +602,15 @@ func clip(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "clip.mp4")
 	const width, height = 64, 64
 	out, err := codec.CreateFile(path, codec.EncoderConfig{Width: width, Height: height, FPS: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range (featurePictures-1)*pictureEvery + 1 {
 		bgr := make([]byte, 3*width*height)
 		for k := range bgr {
 			bgr[k] = byte(random.UintN(256))
 		}
-		if err := out.BGR(bgr, time.Duration(i)*time.Second/10); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, out.BGR(bgr, time.Duration(i)*time.Second/10))
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, out.Close())
 	return path
 }
