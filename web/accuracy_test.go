@@ -56,9 +56,7 @@ func TestAccuracy(t *testing.T) {
 			contentType = "application/json"
 		}
 		a := ask(t, tt.method, h.URL+"/api/v1/cameras/gate/accuracy", contentType, tt.body)
-		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-			t.Errorf("%s %.80s: %d %q; want %d with %q", tt.method, tt.body, a.status, a.body, tt.status, tt.want)
-		}
+		a.want(t, tt.status, tt.want, "%s %.80s", tt.method, tt.body)
 		if got := strings.Join(c.calls, " "); got != tt.call {
 			t.Errorf("%s %.80s: the camera was asked %q; want %q", tt.method, tt.body, got, tt.call)
 		}

@@ -223,6 +223,14 @@ func ask(t *testing.T, method, url, contentType, body string, header ...string) 
 	return a
 }
 
+// want wants the answer to have that status, and text in it; message says to what it is the answer.
+func (a answer) want(t *testing.T, status int, text, message string, args ...any) {
+	t.Helper()
+	if a.status != status || !strings.Contains(a.body, text) {
+		t.Errorf("%s: %d %.500s; want %d with %q", fmt.Sprintf(message, args...), a.status, a.body, status, text)
+	}
+}
+
 func TestCommands(t *testing.T) {
 	c := newCameras()
 	_, h := serve(t, Config{Commands: c}, "gate")
@@ -267,9 +275,7 @@ func TestCommands(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c.calls = nil
 			a := ask(t, tt.method, base+tt.path, tt.contentType, tt.body)
-			if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-				t.Errorf("%d %q; want %d with %q", a.status, a.body, tt.status, tt.want)
-			}
+			a.want(t, tt.status, tt.want, "%s", tt.name)
 			want := []string{tt.call}
 			if tt.call == "" {
 				want = nil
@@ -280,9 +286,7 @@ func TestCommands(t *testing.T) {
 			}
 		})
 	}
-	if a := ask(t, "GET", h.URL+"/api/v1/cameras/attic/objects", "", ""); a.status != 404 || !strings.Contains(a.body, "attic") {
-		t.Errorf("an unknown camera: %d %s", a.status, a.body)
-	}
+	ask(t, "GET", h.URL+"/api/v1/cameras/attic/objects", "", "").want(t, 404, "attic", "an unknown camera")
 	if a := ask(t, "GET", base, "", ""); a.status != 200 || !strings.HasPrefix(a.body, `{"name":"gate",`) {
 		t.Errorf("one camera: %d %s", a.status, a.body)
 	}
@@ -309,9 +313,7 @@ func TestCommandErrors(t *testing.T) {
 		for _, path := range paths {
 			method, path, _ := strings.Cut(path, " ")
 			a := ask(t, method, h.URL+"/api/v1/cameras/gate"+path, typeJSON, "{}")
-			if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-				t.Errorf("%s %s when the camera says %v: %d %s", method, path, tt.err, a.status, a.body)
-			}
+			a.want(t, tt.status, tt.want, "%s %s when the camera says %v", method, path, tt.err)
 		}
 	}
 }
@@ -335,14 +337,10 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 			{"our page", []string{"Sec-Fetch-Site", "same-origin", "Origin", h.URL, "Cookie", cookie}, 204},
 			{"a program", []string{"Cookie", cookie}, 204},
 		} {
-			if a := ask(t, "DELETE", url, "", "", tt.header...); a.status != tt.status {
-				t.Errorf("%s, token %q: %d; want %d", tt.name, token, a.status, tt.status)
-			}
+			ask(t, "DELETE", url, "", "", tt.header...).want(t, tt.status, "", "%s, token %q", tt.name, token)
 		}
 		want := map[string]int{"": 403, testToken: 204}[token] // without a token set, presenting one means nothing
-		if a := ask(t, "DELETE", url, "", "", "Origin", "https://ours.example", "Authorization", "Bearer "+testToken); a.status != want {
-			t.Errorf("another site with the bearer token, token %q: %d; want %d", token, a.status, want)
-		}
+		ask(t, "DELETE", url, "", "", "Origin", "https://ours.example", "Authorization", "Bearer "+testToken).want(t, want, "", "another site with the bearer token, token %q", token)
 	}
 }
 

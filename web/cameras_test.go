@@ -97,17 +97,11 @@ func TestManagedCameras(t *testing.T) {
 		{"PUT", "/cameras/{camera}", "{}", 405, "accepts DELETE, GET, HEAD, PATCH"},
 	} {
 		a := ask(t, tt.method, h.URL+apiRoot+tt.path, typeJSON, tt.body)
-		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-			t.Errorf("%s %s: %d %.300s; want %d with %s", tt.method, tt.path, a.status, a.body, tt.status, tt.want)
-		}
+		a.want(t, tt.status, tt.want, "%s %s", tt.method, tt.path)
 	}
 	assert.Equal(t, []string{"add {}", `add {"url": 1}`, `set attic {"fps": 3}`, "remove attic"}, m.calls)
-	if a := ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", typePatch, "{}"); a.status != 200 {
-		t.Errorf("a merge patch: %d %s", a.status, a.body)
-	}
-	if a := ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", "text/plain", "{}"); a.status != 415 {
-		t.Errorf("text: %d %s", a.status, a.body)
-	}
+	ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", typePatch, "{}").want(t, 200, "", "a merge patch")
+	ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", "text/plain", "{}").want(t, 415, "", "text")
 	var picture struct{ Picture string }
 	a := ask(t, "POST", h.URL+apiRoot+"/cameras/test", typeJSON, "{}")
 	require.NoError(t, json.Unmarshal([]byte(a.body), &picture))

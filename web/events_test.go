@@ -170,13 +170,9 @@ func TestEventsRefused(t *testing.T) {
 		{"?camera=", "", 404},
 		{"", "yesterday", 400},
 	} {
-		if a := ask(t, "GET", h.URL+"/api/v1/events"+tt.path, "", "", "Last-Event-ID", tt.id); a.status != tt.status {
-			t.Errorf("%q after %q: %d, want %d", tt.path, tt.id, a.status, tt.status)
-		}
+		ask(t, "GET", h.URL+"/api/v1/events"+tt.path, "", "", "Last-Event-ID", tt.id).want(t, tt.status, "", "%q after %q", tt.path, tt.id)
 	}
 	follow(t, h.URL+"/api/v1/events")
 	waitFor(t, "it to listen", func() bool { return s.feed.count() == 1 })
-	if a := ask(t, "GET", h.URL+"/api/v1/events", "", ""); a.status != 503 || !strings.Contains(a.body, "limit of 1 viewers") {
-		t.Errorf("one too many: %d %s", a.status, a.body)
-	}
+	ask(t, "GET", h.URL+"/api/v1/events", "", "").want(t, 503, "limit of 1 viewers", "one too many")
 }

@@ -61,9 +61,7 @@ func TestFleet(t *testing.T) {
 	_, h := serve(t, Config{Fleet: f, Commands: newCameras(), Token: "operator-operator", ViewerToken: "viewer-viewer-viewer"}, "gate", "yard")
 	do := func(method, path, body, token string, status int) {
 		t.Helper()
-		if a := ask(t, method, h.URL+apiRoot+path, typeJSON, body, "Authorization", "Bearer "+token); a.status != status {
-			t.Errorf("%s %s: %d %s; want %d", method, path, a.status, a.body, status)
-		}
+		ask(t, method, h.URL+apiRoot+path, typeJSON, body, "Authorization", "Bearer "+token).want(t, status, "", "%s %s", method, path)
 	}
 	const operator, viewer = "operator-operator", "viewer-viewer-viewer"
 	do(http.MethodGet, "/fleet", "", viewer, http.StatusOK)
@@ -94,9 +92,7 @@ func TestFleet(t *testing.T) {
 	}
 
 	_, h = serve(t, Config{}, "gate")
-	if a := ask(t, http.MethodGet, h.URL+apiRoot+"/fleet", "", ""); a.status != http.StatusNotFound {
-		t.Errorf("without a fleet: %d", a.status)
-	}
+	ask(t, http.MethodGet, h.URL+apiRoot+"/fleet", "", "").want(t, http.StatusNotFound, "", "without a fleet")
 }
 
 // twoBoxes is a fleet of the box that is asked, here, and another one, there.

@@ -104,15 +104,11 @@ func TestHistory(t *testing.T) {
 	}
 	history.fail = &api.Refusal{Status: http.StatusServiceUnavailable, Detail: "not connected"}
 	for _, path := range []string{"/history", "/history/export", "/cameras/gate/thumbnails/0-1-1.jpg"} {
-		if a := ask(t, "GET", h.URL+"/api/v1"+path, "", ""); a.status != 503 || !strings.Contains(a.body, "not connected") {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
+		ask(t, "GET", h.URL+"/api/v1"+path, "", "").want(t, 503, "not connected", "%s", path)
 	}
 	_, h = serve(t, Config{}, "gate")
 	for _, path := range []string{"/history", "/history/export"} {
-		if a := ask(t, "GET", h.URL+"/api/v1"+path, "", ""); a.status != 404 || !strings.Contains(a.body, "keeps no events") {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
+		ask(t, "GET", h.URL+"/api/v1"+path, "", "").want(t, 404, "keeps no events", "%s", path)
 	}
 }
 

@@ -42,9 +42,7 @@ func TestHolds(t *testing.T) {
 	} {
 		c.calls, c.fail = nil, tt.fail
 		a := ask(t, tt.method, h.URL+"/api/v1/cameras/gate"+tt.path, "", "")
-		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-			t.Errorf("%s %s: %d %q; want %d with %q", tt.method, tt.path, a.status, a.body, tt.status, tt.want)
-		}
+		a.want(t, tt.status, tt.want, "%s %s", tt.method, tt.path)
 		if got := strings.Join(c.calls, " "); got != tt.call {
 			t.Errorf("%s %s: the camera was asked %q; want %q", tt.method, tt.path, got, tt.call)
 		}

@@ -47,9 +47,7 @@ func TestSnapshot(t *testing.T) {
 	if !grey(plain, 32, 24) || !grey(drawn, 4, 4) || grey(drawn, 32, 24) {
 		t.Errorf("middle %v plain, %v with the overlay; corner %v", plain.At(32, 24), drawn.At(32, 24), drawn.At(4, 4))
 	}
-	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=yes", "", ""); a.status != 400 {
-		t.Errorf("overlay=yes: %d", a.status)
-	}
+	ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=yes", "", "").want(t, 400, "", "overlay=yes")
 	c.objects = append(c.objects, &segdv1.Object{Id: 256, Counts: "nonsense"}, &segdv1.Object{Id: 257})
 	if drawn := shot("?overlay=true"); grey(drawn, 32, 24) || !grey(drawn, 4, 4) {
 		t.Errorf("beside masks that are none: middle %v, corner %v", drawn.At(32, 24), drawn.At(4, 4))
@@ -110,9 +108,7 @@ func TestMask(t *testing.T) {
 	}
 	c.objects = c.objects[:2]
 	c.objects[1].Id = 65536
-	if a := ask(t, "GET", url, "", ""); a.status != 406 || !strings.Contains(a.body, "object id 65536; a PNG holds ids up to 65535; ask for application/json") {
-		t.Errorf("with object 65536: %d %q", a.status, a.body)
-	}
+	ask(t, "GET", url, "", "").want(t, 406, "object id 65536; a PNG holds ids up to 65535; ask for application/json", "with object 65536")
 	for _, tt := range []struct {
 		path, accept string
 		status       int
@@ -123,14 +119,10 @@ func TestMask(t *testing.T) {
 		{"last/mask", "", 400},
 		{"-1/mask", "", 400},
 	} {
-		if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/"+tt.path, "", "", "Accept", tt.accept); a.status != tt.status {
-			t.Errorf("%s with %q: %d, want %d", tt.path, tt.accept, a.status, tt.status)
-		}
+		ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/"+tt.path, "", "", "Accept", tt.accept).want(t, tt.status, "", "%s with %q", tt.path, tt.accept)
 	}
 	c.fail = &api.Refusal{Status: 404, Detail: "frame not kept: 7 is no longer kept; accepted: 100 to 355"}
-	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask", "", ""); a.status != 404 || !strings.Contains(a.body, "accepted: 100 to 355") {
-		t.Errorf("a frame that is gone: %d %s", a.status, a.body)
-	}
+	ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask", "", "").want(t, 404, "accepted: 100 to 355", "a frame that is gone")
 }
 
 func TestSettings(t *testing.T) {

@@ -105,7 +105,5 @@ func TestRecordings(t *testing.T) {
 		}
 	}
 	_, h = serve(t, Config{}, "gate")
-	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/recordings", "", ""); a.status != 404 || !strings.Contains(a.body, "recording.dir is not set") {
-		t.Errorf("without recordings: %d %s", a.status, a.body)
-	}
+	ask(t, "GET", h.URL+"/api/v1/cameras/gate/recordings", "", "").want(t, 404, "recording.dir is not set", "without recordings")
 }

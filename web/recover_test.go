@@ -94,8 +94,6 @@ func TestPanics(t *testing.T) {
 	}
 	assert.EqualValues(t, 2, panics.Load(), "panics counted")
 
-	if got := ask(t, http.MethodGet, h.URL+"/api/v1/cameras/gate/objects", "", ""); got.status != http.StatusOK {
-		t.Errorf("after the panics: %d %s", got.status, got.body)
-	}
+	ask(t, http.MethodGet, h.URL+"/api/v1/cameras/gate/objects", "", "").want(t, http.StatusOK, "", "after the panics")
 	assert.NoError(t, watching.Ping(watching.CloseRead(t.Context())), "who watched")
 }

@@ -41,18 +41,14 @@ func TestReload(t *testing.T) {
 	} {
 		fail = tt.fail
 		a := ask(t, tt.method, h.URL+path, "", "", tt.header...)
-		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-			t.Errorf("%s: %d %s, want %d %s", tt.method, a.status, a.body, tt.status, tt.want)
-		}
+		a.want(t, tt.status, tt.want, "%s", tt.method)
 		if err := describedAPI(t).check(tt.method, strings.TrimPrefix(path, apiRoot), a); err != nil {
 			t.Error(err)
 		}
 	}
 	// Without a configuration to read the path is there, and says so.
 	_, h = serve(t, Config{}, "gate")
-	if a := ask(t, "POST", h.URL+path, "", ""); a.status != 404 || !strings.Contains(a.body, "without a configuration file") {
-		t.Errorf("without a configuration to read: %d %s", a.status, a.body)
-	}
+	ask(t, "POST", h.URL+path, "", "").want(t, 404, "without a configuration file", "without a configuration to read")
 	if a := ask(t, "TRACE", h.URL+path, "", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
 		t.Errorf("another method, without a configuration to read: %d, Allow %q", a.status, a.header.Get("Allow"))
 	}

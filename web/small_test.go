@@ -53,9 +53,7 @@ func TestSmallPictures(t *testing.T) {
 		t.Errorf("a picture of 200 pixels is sent with %d, %v", img.Width, err)
 	}
 	for _, query := range []string{"width=0", "width=100", "width=9999", "width=-1", "width=a", "width=160&width=320", "fps=0", "fps=31", "fps=2.5", "fps=", "fps=1&fps=1"} {
-		if a := ask(t, "GET", h.URL+"/api/v1/cameras/north/live?"+query, "", ""); a.status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", query, a.status, a.body)
-		}
+		ask(t, "GET", h.URL+"/api/v1/cameras/north/live?"+query, "", "").want(t, http.StatusBadRequest, "", "%s", query)
 	}
 }
 

@@ -34,9 +34,7 @@ func TestThings(t *testing.T) {
 	} {
 		c.calls, c.fail = nil, tt.fail
 		a := ask(t, tt.method, h.URL+"/api/v1/cameras/gate/frames/"+tt.frame+"/things", "", "")
-		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-			t.Errorf("%s %s: %d %q; want %d with %q", tt.method, tt.frame, a.status, a.body, tt.status, tt.want)
-		}
+		a.want(t, tt.status, tt.want, "%s %s", tt.method, tt.frame)
 		if got := strings.Join(c.calls, " "); got != tt.call {
 			t.Errorf("%s %s: the camera was asked %q; want %q", tt.method, tt.frame, got, tt.call)
 		}

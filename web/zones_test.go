@@ -66,19 +66,13 @@ func TestSetZones(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c.calls = nil
 			a := ask(t, "PUT", h.URL+"/api/v1/cameras/gate/zones", tt.contentType, tt.body)
-			if a.status != tt.status || !strings.Contains(a.body, tt.want) {
-				t.Errorf("%d %.2000s; want %d with %s", a.status, a.body, tt.status, tt.want)
-			}
+			a.want(t, tt.status, tt.want, "layout")
 			if want := strings.Fields(tt.call); !slices.Equal(strings.Fields(strings.Join(c.calls, "\n")), want) {
 				t.Errorf("the camera was asked %q; want %q", c.calls, tt.call)
 			}
 		})
 	}
-	if a := ask(t, "PUT", h.URL+"/api/v1/cameras/attic/zones", typeJSON, layout("", "")); a.status != 404 {
-		t.Errorf("an unknown camera: %d %s", a.status, a.body)
-	}
+	ask(t, "PUT", h.URL+"/api/v1/cameras/attic/zones", typeJSON, layout("", "")).want(t, 404, "", "an unknown camera")
 	c.fail = context.DeadlineExceeded
-	if a := ask(t, "PUT", h.URL+"/api/v1/cameras/gate/zones", typeJSON, layout("", "")); a.status != 504 {
-		t.Errorf("a camera that is busy for too long: %d %s", a.status, a.body)
-	}
+	ask(t, "PUT", h.URL+"/api/v1/cameras/gate/zones", typeJSON, layout("", "")).want(t, 504, "", "a camera that is busy for too long")
 }
