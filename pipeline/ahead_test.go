@@ -85,11 +85,7 @@ func (s slowed) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 // A camera that gets slower while a client waits.
 func TestAnnotateAheadOfSlowedCamera(t *testing.T) {
 	live(t, func(b *bench) {
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return slowed{s}, err
-		}
+		b.through(func(s Source) Source { return slowed{s} })
 	}, func(t *testing.T, b *bench, c *Camera) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -203,11 +203,7 @@ func TestAutomaticOutOfSight(t *testing.T) {
 			b := newBench(t, "gate", 40)
 			b.detecting(&finder{}, 200*time.Millisecond)
 			b.cfg.Detect.Keep = tt.keep
-			open := b.cfg.Open
-			b.cfg.Open = func(o ingest.Observer) (Source, error) {
-				s, err := open(o)
-				return hidden{s, 16, 33}, err // then it is where it was
-			}
+			b.through(func(s Source) Source { return hidden{s, 16, 33} }) // then it is where it was
 			b.run(t.Context(), t)
 			if o := one(t, b.rec.newest()); o.Id != tt.id || o.State != segdv1.State_STATE_VISIBLE {
 				t.Errorf("kept for %v: object %v; want %d in sight", tt.keep, o, tt.id)
@@ -269,11 +265,7 @@ func TestKeepOutOfSight(t *testing.T) {
 	f := &finder{}
 	live(t, func(b *bench) {
 		b.detecting(f, 200*time.Millisecond)
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 15, 25}, err
-		}
+		b.through(func(s Source) Source { return hidden{s, 15, 25} })
 		b.onStep = func(*features.Scene, *annotation.Annotation) error {
 			if fail.CompareAndSwap(true, false) {
 				panic("a wild index")

@@ -318,6 +318,15 @@ func (b *bench) config(name string) Config {
 	}
 }
 
+// through has the camera read what wrap makes of its source.
+func (b *bench) through(wrap func(Source) Source) {
+	open := b.cfg.Open
+	b.cfg.Open = func(o ingest.Observer) (Source, error) {
+		s, err := open(o)
+		return wrap(s), err
+	}
+}
+
 // run runs the camera to its end and checks what must always hold.
 func (b *bench) run(ctx context.Context, t *testing.T) (*Camera, Snapshot) {
 	t.Helper()
@@ -514,22 +523,17 @@ func TestEarlierMarksAreNotSeenFiner(t *testing.T) {
 			}
 			return nil
 		}
-		c, err := New(b.cfg)
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = c.Run(ctx) })
+		c, stop := b.start(t)
 		time.Sleep(2050 * time.Millisecond) // frames 0 to 20 have come
 		r := square(17)
-		_, err = c.Annotate(ctx, &annotation.Annotation{
+		_, err := c.Annotate(t.Context(), &annotation.Annotation{
 			Frame: ptr(17), Width: testWidth, Height: testHeight,
 			Objects: []annotation.Object{{ID: 1, Box: []float64{float64(r.Min.X), float64(r.Min.Y), float64(r.Max.X), float64(r.Max.Y)}}},
 		})
 		if err != nil || !applied {
 			t.Errorf("applied %t, %v", applied, err)
 		}
-		cancel()
-		running.Wait()
+		stop()
 	})
 }
 

@@ -128,11 +128,7 @@ func TestDialsWhileItLearns(t *testing.T) {
 		b.cfg.Annotation.Picture, err = os.ReadFile(filepath.Join(b.dir, "0000.png"))
 		require.NoError(t, err)
 		var began atomic.Int64
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return running{s, &began}, err
-		}
+		b.through(func(s Source) Source { return running{s, &began} })
 		var learnt atomic.Int64
 		b.onExtract = func(*features.Scene, features.Plan) error {
 			if learnt.Load() == 0 {

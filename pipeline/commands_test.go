@@ -39,15 +39,9 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 		if prepare != nil {
 			prepare(b)
 		}
-		c, err := New(b.cfg)
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = c.Run(ctx) })
+		c, stop := b.start(t)
 		defer func() {
-			cancel()
-			running.Wait()
-			b.check(t, c)
+			stop()
 			assert.ErrorIs(t, c.Picture(nil), api.ErrDown, "a picture after the end")
 			assert.ErrorIs(t, c.Clear(t.Context(), 0), api.ErrDown, "Clear after the end")
 		}()
@@ -175,11 +169,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 	var meter *watcher
 	prepare := func(b *bench) {
 		log, meter = &logged{}, &watcher{}
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return halved{s, from, to}, err
-		}
+		b.through(func(s Source) Source { return halved{s, from, to} })
 		b.cfg.Meter = meter
 		b.cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	}

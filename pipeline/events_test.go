@@ -10,7 +10,6 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
 )
 
@@ -22,11 +21,7 @@ func TestEventTime(t *testing.T) {
 		b := newBench(t, "gate", 60)
 		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), testZones
 		b.onStep = func(*features.Scene, *annotation.Annotation) error { time.Sleep(took); return nil }
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 35, 45}, err
-		}
+		b.through(func(s Source) Source { return hidden{s, 35, 45} })
 		c, stop := b.start(t)
 		time.Sleep(3*time.Second + took/2) // within a frame
 		if _, err := c.Rename(t.Context(), 1, "Anna"); err != nil {

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
 )
 
@@ -18,11 +17,7 @@ func TestExtents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 120)
 		b.cfg.Annotation, b.cfg.Zones = annotate(ptr(3), 3), testZones
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 35, 100}, err
-		}
+		b.through(func(s Source) Source { return hidden{s, 35, 100} })
 		b.onResult = func(res *tracker.Result) {
 			for i := range res.Objects {
 				if o := &res.Objects[i]; o.State != tracker.Lost {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/pipeline/checkpoint"
 )
 
@@ -72,11 +71,7 @@ func TestReadersAgree(t *testing.T) {
 		b.detecting(&finder{}, 200*time.Millisecond)
 		meter := &watcher{}
 		b.cfg.Meter, b.cfg.Zones = meter, testZones
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 62, 1000}, err
-		}
+		b.through(func(s Source) Source { return hidden{s, 62, 1000} })
 		c, stop := b.start(t)
 		agree := func(when string, want listed, automatic ...uint32) {
 			t.Helper()

@@ -316,11 +316,7 @@ func TestRestoreAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := remembering(t)
 		b.detecting(&finder{}, 200*time.Millisecond)
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 14, 1000}, err
-		}
+		b.through(func(s Source) Source { return hidden{s, 14, 1000} })
 		_, stop := b.start(t)
 		time.Sleep(4050 * time.Millisecond)
 		stop()
@@ -341,11 +337,7 @@ func TestRestoreResting(t *testing.T) {
 		b, store := remembering(t)
 		b.detecting(&finder{}, 200*time.Millisecond)
 		hide := func(b *bench, from uint64) {
-			open := b.cfg.Open
-			b.cfg.Open = func(o ingest.Observer) (Source, error) {
-				s, err := open(o)
-				return hidden{s, from, 1000}, err
-			}
+			b.through(func(s Source) Source { return hidden{s, from, 1000} })
 		}
 		hide(b, 14) // on its way from the middle of the picture
 		c, stop := b.start(t)
