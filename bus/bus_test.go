@@ -122,9 +122,7 @@ func TestConfigErrors(t *testing.T) {
 				t.Fatalf("no error; Close: %v", b.Close())
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q misses %q", err, want)
-				}
+				assert.Contains(t, err.Error(), want)
 			}
 			assert.NotContains(t, err.Error(), "secret", "%q gives the password away", err)
 		})

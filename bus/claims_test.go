@@ -284,9 +284,7 @@ func TestGivenUpIsNotClaimed(t *testing.T) {
 		for range 3 { // claims, one after another
 			msg, err := sub.NextMsg(patience)
 			require.NoError(t, err)
-			if strings.Contains(string(msg.Data), "gate") {
-				t.Errorf("without gate it says %s", msg.Data)
-			}
+			assert.NotContains(t, string(msg.Data), "gate", "without gate it says")
 		}
 		require.NoError(t, sub.Unsubscribe())
 	}

@@ -219,9 +219,7 @@ func TestCloseWithFullDisk(t *testing.T) {
 	if left == 0 || !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("Close = %v with %d left, want %q and why", err, left, want)
 	}
-	if lost := b.Stats().Lost[KindEvent][Unconfirmed]; lost != uint64(left) {
-		t.Errorf("%d events are counted as lost, %d are left", lost, left)
-	}
+	assert.Equal(t, uint64(left), b.Stats().Lost[KindEvent][Unconfirmed], "events are counted as lost, %d are left", left)
 	if n, twice := live.count(); n != 79 || twice != 0 {
 		t.Errorf("%d events came live, %d of them more than once; want 79, each once", n, twice)
 	}

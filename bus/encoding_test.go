@@ -73,9 +73,7 @@ func TestJSONHasZeros(t *testing.T) {
 	text, err := marshal(nil, &segdv1.Status{Camera: "demo"}, true)
 	require.NoError(t, err)
 	for _, name := range []string{`"up"`, `"fpsIn"`, `"framesIn"`, `"latencyP95Seconds"`, `"objects"`} {
-		if !strings.Contains(string(text), name) {
-			t.Errorf("%s misses %s", text, name)
-		}
+		assert.Contains(t, string(text), name)
 	}
 }
 

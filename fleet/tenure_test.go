@@ -90,9 +90,7 @@ func TestRankedByRoom(t *testing.T) {
 	for _, b := range ranked("x", 10, 0.3, boxes) {
 		got = append(got, b.name)
 	}
-	if want := "free fuller over far over"; strings.Join(got, " ") != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	assert.Equal(t, "free fuller over far over", strings.Join(got, " "), "%q", got)
 	if s := score(seed("x"), "free", 90); s <= 0 || math.IsInf(s, 0) {
 		t.Errorf("score %v", s)
 	}

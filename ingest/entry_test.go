@@ -417,9 +417,7 @@ func TestRefreshMends(t *testing.T) {
 		got.WriteByte(map[bool]byte{true: 'd', false: '.'}[d])
 	}
 	// 0 to 2 are the first refresh, in which a packet is lost; that of 4 mends, but not before 7.
-	if want := "ddddddd..dddddd."; got.String() != want {
-		t.Errorf("damaged %s, want %s", &got, want)
-	}
+	assert.Equal(t, "ddddddd..dddddd.", got.String(), "damaged %s", &got)
 }
 
 // A packet that is no part of a picture damages the unit of its time, and not all that follow where a camera's times
@@ -435,9 +433,7 @@ func TestDamageEndsWhereTimesStandStill(t *testing.T) {
 		r.handle(h264Packet(i, 0, pcmSlice(typeI, 0, 0, 0, pcmBlocks)...))
 		got.WriteByte(map[bool]byte{true: 'd', false: '.'}[(<-r.units).damaged])
 	}
-	if want := ".d.."; got.String() != want {
-		t.Errorf("damaged %s, want %s", &got, want)
-	}
+	assert.Equal(t, ".d..", got.String(), "damaged %s", &got)
 }
 
 // Pictures that are shown before the one that was begun from, and come after it, refer to what
@@ -461,9 +457,7 @@ func TestLeadingPictures(t *testing.T) {
 		r.handle(h264Packet(uint16(i), p.at*3600, p.nalu...))
 		got.WriteByte(map[bool]byte{true: 'd', false: '.'}[(<-r.units).damaged])
 	}
-	if want := ".dd...." + "d.d."; got.String() != want {
-		t.Errorf("damaged %s, want %s", &got, want)
-	}
+	assert.Equal(t, ".dd...."+"d.d.", got.String(), "damaged %s", &got)
 }
 
 // H.265 with recovery points alone: decoding begins at one, and pictures are called damaged
@@ -559,9 +553,7 @@ func TestSilenceNamesWhatIsWaitedFor(t *testing.T) {
 	err := r.silence(15 * time.Second)
 	mustWrap(t, err, ErrStalled)
 	for _, want := range []string{"no picture for 15s", "waits for a key frame: 312 access units came", "I-frame interval"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
-		}
+		assert.Contains(t, err.Error(), want, "does not say")
 	}
 	r.handle(h264Packet(312, 312*3600, sei([]byte{6}, recovery(500))...))
 	r.handle(h264Packet(313, 313*3600, pcmSlice(typeP, 57, 0, 0, 0)...))

@@ -131,9 +131,7 @@ func TestLogs(t *testing.T) {
 	eventually(t, "many attempts", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.retries) >= 15 })
 	mustWrap(t, w.stop(), context.Canceled)
 	text := buf.String()
-	if n := strings.Count(text, "\n"); n != 1 {
-		t.Errorf("%d lines:\n%s", n, text)
-	}
+	assert.Equal(t, 1, strings.Count(text, "\n"), "lines:\n%s", text)
 	for _, want := range []string{"camera=test", "camera is down", "connection refused", "rtsp://xxxxx@"} {
 		assert.Contains(t, text, want, "log does not say %q", want)
 	}

@@ -48,8 +48,6 @@ func TestFrameAllocations(t *testing.T) {
 
 func TestClockString(t *testing.T) {
 	for c, want := range map[Clock]string{ClockArrival: "arrival", ClockSenderReport: "sender-report", ClockMedia: "media", 9: "clock 9"} {
-		if c.String() != want {
-			t.Errorf("%d is %q, want %q", c, c, want)
-		}
+		assert.Equal(t, want, c.String(), "%d is %q", c, c)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/auth"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -185,9 +186,7 @@ func TestRefusalEndsOtherAttempts(t *testing.T) {
 	if n < 2 {
 		t.Fatal("it was not dialled again before it refused")
 	}
-	if len(credentials) != 1 {
-		t.Errorf("%d passwords tried on %d connections", len(credentials), n)
-	}
+	assert.Len(t, credentials, 1, "passwords tried on %d connections", n)
 }
 
 // A camera that has refused is dialled once at a time, though it is slow.

@@ -33,9 +33,7 @@ func TestReports(t *testing.T) {
 		for n := range 2 {
 			time.Sleep(reportEvery)
 			synctest.Wait()
-			if len(written) != 1 {
-				t.Fatalf("%d reports in %v", len(written), reportEvery)
-			}
+			require.Len(t, written, 1, "reports in %v", reportEvery)
 			packets, err := rtcp.Unmarshal(<-written)
 			require.NoError(t, err)
 			assert.NoError(t, rtcp.CompoundPacket(packets).Validate())

@@ -221,9 +221,7 @@ func TestRTPJPEG(t *testing.T) {
 					r.handle(p)
 				}
 				require.NoError(t, r.trouble())
-				if len(r.units) != 1 {
-					t.Fatalf("%d units of picture %d", len(r.units), n)
-				}
+				require.Len(t, r.units, 1, "units of picture %d", n)
 				checkJPEG(t, (<-r.units).data, tc.picture.size, tc.picture.number)
 			}
 		})

@@ -102,9 +102,7 @@ func TestDecodeFallback(t *testing.T) {
 			eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
 			w.take(5)
 			_ = w.stop()
-			if len(e.decoders) != 2 {
-				t.Fatalf("decoders %v, want one a connection", e.decoders)
-			}
+			require.Len(t, e.decoders, 2, "decoders")
 			fell := 0
 			if e.decoders[0] == codec.Software && device != codec.AnyDevice {
 				fell = 2
@@ -522,9 +520,7 @@ func TestOpenFaults(t *testing.T) {
 	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", Decode: "abacus", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
 	for _, want := range []string{`camera "door"`, "is not a URL", "%2F", `transport "smoke"`, "auto, tcp, udp, multicast are accepted", `decode "abacus"`, "fps -3", "stall timeout"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error does not say %q:\n%v", want, err)
-		}
+		assert.Contains(t, err.Error(), want, "error does not say")
 	}
 	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
 		t.Errorf("error shows the password:\n%v", err)

@@ -66,9 +66,7 @@ func TestOnlyVideo(t *testing.T) {
 		{"nothing", "<html>", "<html>", ""},
 	} {
 		got, err := onlyVideo([]byte(tc.sdp))
-		if string(got) != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
-		}
+		assert.Equal(t, tc.want, string(got), "%s: %q", tc.name, got)
 		if tc.words == "" && err != nil || tc.words != "" && (err == nil || !strings.Contains(err.Error(), tc.words)) {
 			t.Errorf("%s: error %v, want %q", tc.name, err, tc.words)
 		}

@@ -214,9 +214,7 @@ func TestPacedAfterDelay(t *testing.T) {
 				time.Sleep(5 * time.Second)
 			}
 		}
-		if want := "[0s 100ms 200ms 5.2s 5.3s 5.4s]"; fmt.Sprint(at) != want {
-			t.Errorf("released at %v, want %s", at, want)
-		}
+		assert.Equal(t, "[0s 100ms 200ms 5.2s 5.3s 5.4s]", fmt.Sprint(at), "released at %v", at)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		assert.ErrorIs(t, p.wait(ctx, time.Hour), context.Canceled, "wait after cancel")

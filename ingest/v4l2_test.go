@@ -121,9 +121,7 @@ func TestV4L2(t *testing.T) {
 		t.Errorf("events: %+v", e)
 	}
 	mustWrap(t, e.lastDown, codec.ErrCapture)
-	if !strings.Contains(e.lastDown.Error(), "no such device") {
-		t.Errorf("a camera that was pulled out is down because of %v", e.lastDown)
-	}
+	assert.Contains(t, e.lastDown.Error(), "no such device", "a camera that was pulled out is down because")
 	cfg := testConfig("v4l2:/dev/full?format=mjpeg", "")
 	time.Sleep(200 * time.Millisecond) // so that it is there again
 	assert.ErrorContains(t, probe(t.Context(), cfg), `format "mjpeg"`, "a format that it does not have")

@@ -219,9 +219,7 @@ func TestRestore(t *testing.T) {
 					again, c := b.rerun(t, kept, skip, 850*time.Millisecond)
 					first := again.rec.all()[0]
 					if !resume {
-						if len(first.Objects) != 0 {
-							t.Errorf("without a checkpoint there is %v", first.Objects)
-						}
+						assert.Len(t, first.Objects, 0, "without a checkpoint there is")
 						continue
 					}
 					if o := one(t, first); o.Id != 1 || o.Label != "Anna" || o.State != segdv1.State_STATE_VISIBLE || iouWithSquare(t, o, skip) < 0.7 {

@@ -179,9 +179,7 @@ func TestZones(t *testing.T) {
 			`"zones":[{"name":"gate-yard","objects":2,"entries":"7","stays":"1"}]`,
 			`"lines":[{"name":"street","aToB":"3","bToA":"4"}]`,
 		} {
-			if !strings.Contains(strings.ReplaceAll(a.body, " ", ""), want) {
-				t.Errorf("%s: %s; want %s", path, a.body, want)
-			}
+			assert.Contains(t, strings.ReplaceAll(a.body, " ", ""), want, "%s: %s", path, a.body)
 		}
 	}
 }

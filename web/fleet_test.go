@@ -164,9 +164,7 @@ func TestWhatIsAskedElsewhere(t *testing.T) {
 		r.Header.Set("Content-Type", typeJSON)
 		s.Handler().ServeHTTP(w, r)
 		body, _ := io.ReadAll(w.Body)
-		if got := strings.TrimSpace(string(body)) == `"there"`; got != tt.there {
-			t.Errorf("%s %s is answered there: %v; %s", tt.method, tt.path, got, body)
-		}
+		assert.Equal(t, tt.there, strings.TrimSpace(string(body)) == `"there"`, "%s %s is answered there; %s", tt.method, tt.path, body)
 		if tt.path == "/cameras" && w.Header().Get(headerBox) != "here" {
 			t.Errorf("the list does not say which box it is of: %q", w.Header())
 		}

@@ -54,13 +54,9 @@ func TestStrangeFiles(t *testing.T) {
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
 		assert.NoError(t, err)
-		if resp.StatusCode != want {
-			t.Errorf("%s %s: status %d, want %d: %s", path, body, resp.StatusCode, want, text)
-		}
+		assert.Equal(t, want, resp.StatusCode, "%s %s: status: %s", path, body, text)
 		for _, word := range says {
-			if !strings.Contains(string(text), word) {
-				t.Errorf("%s %s: the answer lacks %q: %s", path, body, word, text)
-			}
+			assert.Contains(t, string(text), word, "%s %s: the answer", path, body)
 		}
 	}
 	const only = "accepted: a regular file"

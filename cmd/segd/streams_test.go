@@ -90,9 +90,8 @@ func TestStreams(t *testing.T) {
 		t.Fatalf("%d %s", resp.StatusCode, answer)
 	}
 	session := resp.Header.Get("Location")
-	if resp, answer = ask(http.MethodPost, "/whep/yard", offer.SDP); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("a camera that there is not: %d %s", resp.StatusCode, answer)
-	}
+	resp, answer = ask(http.MethodPost, "/whep/yard", offer.SDP)
+	assert.Equal(t, http.StatusNotFound, resp.StatusCode, "a camera that there is not %s", answer)
 	if resp, answer = ask(http.MethodDelete, session, ""); resp.StatusCode != http.StatusOK {
 		t.Errorf("DELETE %s: %d %s", session, resp.StatusCode, answer)
 	}

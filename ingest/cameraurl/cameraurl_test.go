@@ -51,9 +51,7 @@ func TestParse(t *testing.T) {
 			tc.want.Network = network(t, raw)
 		}
 		assert.Empty(t, cmp.Diff(&tc.want, got, cmp.AllowUnexported(url.Userinfo{})), "%q", raw)
-		if got.String() != tc.shown {
-			t.Errorf("%q is shown as %q, want %q", raw, got, tc.shown)
-		}
+		assert.Equal(t, tc.shown, got.String(), "%q is shown as %q", raw, got)
 	}
 }
 

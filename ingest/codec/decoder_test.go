@@ -157,9 +157,7 @@ func TestReordered(t *testing.T) {
 		require.NoError(t, d.Decode(p.Data, p.PTS, emit))
 	}
 	require.NoError(t, d.Flush(emit))
-	if len(got) != 30 {
-		t.Fatalf("%d pictures, want 30: %v", len(got), got)
-	}
+	require.Len(t, got, 30, "pictures")
 	for i, pts := range got {
 		require.Equal(t, int64(i), pts, "shown order %v", got)
 	}

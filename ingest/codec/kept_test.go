@@ -46,9 +46,7 @@ func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
 			}
 			require.NoError(t, d.Flush(emit))
 			d.Close()
-			if len(kept) != n {
-				t.Fatalf("%d pictures of %d", len(kept), n)
-			}
+			require.Len(t, kept, n, "pictures")
 			got := make([]byte, 3*width*height)
 			for i, k := range kept {
 				require.NoError(t, k.BGR(got))

@@ -114,8 +114,6 @@ func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
 	for _, k := range []Kind{Config, Annotation, Picture, Names, Model, Description, PEM, Key} {
-		if row := "- " + k.name + ": " + limit.Text(k.most) + "\n"; !strings.Contains(string(text), row) {
-			t.Errorf("docs/operations.md lacks %q", row)
-		}
+		assert.Contains(t, string(text), "- "+k.name+": "+limit.Text(k.most)+"\n", "docs/operations.md")
 	}
 }

@@ -443,9 +443,7 @@ func TestClock(t *testing.T) {
 					time += c.jump
 				}
 				tracks, _ := k.Step(&Frame{Time: time, Width: 1000, Height: 500, Found: []Detection{seen(at(100+float64(i), 300), .8)}})
-				if want := map[bool]uint32{true: 1, false: c.id}[i < 10]; nearest(tracks, at(100+float64(i), 300)).ID != want {
-					t.Fatalf("frame %d: %+v; want %d", i, tracks, want)
-				}
+				require.Equal(t, map[bool]uint32{true: 1, false: c.id}[i < 10], nearest(tracks, at(100+float64(i), 300)).ID, "frame %d: %+v", i, tracks)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -182,9 +183,7 @@ func TestRecord(t *testing.T) {
 				}
 				total += len(times)
 			}
-			if total != len(units) {
-				t.Errorf("%d pictures of %d", total, len(units))
-			}
+			assert.Equal(t, len(units), total, "pictures")
 			if st := s.Stats()[0]; st.Bytes != bytes || st.Segments != 3 || !st.Oldest.Equal(began) {
 				t.Errorf("%+v, and the segments have %d bytes", st, bytes)
 			}
@@ -281,9 +280,7 @@ func TestMend(t *testing.T) {
 			t.Errorf("%d masks, %v", count, err)
 		}
 	}
-	if before != len(units) {
-		t.Errorf("%d pictures of %d", before, len(units))
-	}
+	assert.Equal(t, len(units), before, "pictures")
 }
 
 // Pictures that all come at one time do not wait for another one.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,15 +218,11 @@ func TestSlowViewer(t *testing.T) {
 	if len(good.pictures) != 60 {
 		t.Errorf("the other one has %d pictures of 60", len(good.pictures))
 	}
-	if keys := good.keys(); !slices.Equal(keys, []int{0, 50}) {
-		t.Errorf("key frames at %v, want one in 2 s", keys)
-	}
+	assert.Equal(t, []int{0, 50}, good.keys(), "key frames at")
 	if n := s.Stats().Dropped; n != 40 || len(slow.pictures) != 20 {
 		t.Errorf("%d frames dropped, %d seen; want 40 of 60 dropped, up to the key frame", n, len(slow.pictures))
 	}
-	if len(slow.keys()) != 2 {
-		t.Errorf("key frames at %v", slow.keys())
-	}
+	assert.Len(t, slow.keys(), 2, "key frames at")
 	// That something is missing shows in the packets' numbers, once.
 	gaps := 0
 	for i, h := range slow.packets[1:] {

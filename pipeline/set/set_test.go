@@ -91,9 +91,7 @@ func has(t *testing.T, s *Set[*camera], want string) {
 	for _, c := range s.Cameras() {
 		got = append(got, c.name)
 	}
-	if strings.Join(got, " ") != want {
-		t.Errorf("the cameras are %q; want %s", got, want)
-	}
+	assert.Equal(t, want, strings.Join(got, " "), "the cameras are %q", got)
 }
 
 // A camera is added, replaced and removed while another runs, which notices nothing.

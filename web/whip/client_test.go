@@ -389,9 +389,7 @@ func publish(t testing.TB, base, camera string, cfg clientConfig) *client {
 	}
 	c, track, offer := newClient(t, base, cfg)
 	resp, answer := ask(t, http.MethodPost, base+"/whip/"+camera, typeSDP, offer)
-	if resp.StatusCode != http.StatusCreated {
-		t.Fatalf("offer: %d %s", resp.StatusCode, answer)
-	}
+	require.Equal(t, http.StatusCreated, resp.StatusCode, "offer %s", answer)
 	c.location, c.etag = resp.Header.Get("Location"), resp.Header.Get("ETag")
 	if cfg.overTCP {
 		var kept []string

@@ -32,9 +32,7 @@ const plainOffer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:B
 func TestRefusals(t *testing.T) {
 	_, base := serve(t, Config{})
 	edit := func(from, to string) string {
-		if !strings.Contains(plainOffer, from) {
-			t.Fatalf("the offer has no %q", from)
-		}
+		require.Contains(t, plainOffer, from, "the offer")
 		return strings.Replace(plainOffer, from, to, 1)
 	}
 	head, section, _ := strings.Cut(plainOffer, "m=video")

@@ -97,9 +97,7 @@ func TestNames(t *testing.T) {
 		got := ""
 		if n, ext, ok := parseName(file); ok {
 			got = fmt.Sprint(n.camera, " ", n.epoch, " ", n.sequence, " ", ext)
-			if n.String()+ext != file {
-				t.Errorf("%s is written as %s", file, n)
-			}
+			assert.Equal(t, file, n.String()+ext, "is written as %s", n)
 		}
 		assert.Equal(t, want, got, "%s", file)
 	}

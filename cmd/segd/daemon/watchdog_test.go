@@ -134,9 +134,7 @@ func TestWatchdog(t *testing.T) {
 					snaps = append(snaps, pipeline.Snapshot{Camera: c.name, Up: c.up, Published: c.out, Failed: c.failed, Dropped: uint64(m.second)})
 				}
 				got := w.check(time.Unix(int64(m.second), 0), snaps)
-				if (got != nil) != m.stuck {
-					t.Errorf("at %d s: stuck %v, want %v", m.second, got, m.stuck)
-				}
+				assert.Equal(t, m.stuck, got != nil, "at %d s: stuck %v", m.second, got)
 				for _, c := range m.cameras {
 					if got != nil && strings.Contains(got.Error(), "camera "+c.name+" ") != (c.up && c.name != "snap") {
 						t.Errorf("at %d s: %v; want the cameras that are up", m.second, got)

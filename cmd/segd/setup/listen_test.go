@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/config"
@@ -97,7 +98,5 @@ func TestAddresses(t *testing.T) {
 	for _, a := range addresses(cfg) {
 		got = append(got, a.setting+" "+a.network)
 	}
-	if want := "http.addr tcp, nats.addr tcp, rtsp.addr tcp, whip.addr udp, whip.addr tcp"; strings.Join(got, ", ") != want {
-		t.Errorf("%q, want %s", got, want)
-	}
+	assert.Equal(t, "http.addr tcp, nats.addr tcp, rtsp.addr tcp, whip.addr udp, whip.addr tcp", strings.Join(got, ", "), "%q", got)
 }
