@@ -208,10 +208,7 @@ func (c *Capture) DecoderMaker(want Device) func() (*Decoder, error) {
 
 // Close stops and closes the device. It may be called more than once.
 func (c *Capture) Close() {
-	if c.packet != nil {
-		c.packet.Free()
-		c.packet = nil
-	}
+	free(&c.packet)
 	if c.format != nil {
 		c.format.CloseInput() // frees it too
 		c.format = nil

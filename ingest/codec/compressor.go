@@ -94,12 +94,6 @@ func (c *compressor) Close() {
 		c.packet.Free()
 		c.scale = nil
 	}
-	if c.bgr != nil {
-		c.bgr.Free()
-		c.bgr = nil
-	}
-	if c.ctx != nil {
-		c.ctx.Free()
-		c.ctx = nil
-	}
+	free(&c.bgr)
+	free(&c.ctx)
 }

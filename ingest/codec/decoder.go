@@ -270,12 +270,6 @@ func (d *Decoder) freeFrames() {
 	d.pic.scale.close()
 	d.pic.frame.Free()
 	d.packet.Free()
-	if d.newest != nil {
-		d.newest.Free()
-		d.newest = nil
-	}
-	if d.raw != nil {
-		d.raw.Free()
-		d.raw = nil
-	}
+	free(&d.newest)
+	free(&d.raw)
 }

@@ -141,10 +141,7 @@ func (d *deinterlacer) open(f *astiav.Frame) (err error) {
 
 // close forgets the pictures that wait and frees the filter.
 func (d *deinterlacer) close() {
-	if d.next != nil {
-		d.next.Free()
-		d.next = nil
-	}
+	free(&d.next)
 	if d.graph == nil {
 		return
 	}

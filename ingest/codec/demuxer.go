@@ -281,17 +281,10 @@ func (m *Demuxer) Close() {
 		m.weave.close()
 		m.pic.scale.close()
 		m.pic.frame.Free()
-		if m.newest != nil {
-			m.newest.Free()
-			m.newest = nil
-		}
-		m.ctx.Free()
-		m.ctx = nil
+		free(&m.newest)
+		free(&m.ctx)
 	}
-	if m.packet != nil {
-		m.packet.Free()
-		m.packet = nil
-	}
+	free(&m.packet)
 	if m.format != nil {
 		m.format.CloseInput() // frees it too
 		m.format = nil

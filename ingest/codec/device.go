@@ -147,8 +147,7 @@ func (d *Decoder) fetch() error {
 func (d *Decoder) settle(why error) {
 	d.fallback = fmt.Errorf("codec: %s on %s: %w: %w", d.id, d.device, ErrDevice, why)
 	d.device = Software
-	d.raw.Free()
-	d.raw = nil
+	free(&d.raw)
 }
 
 // deviceFault tells whether err is about the device and not about the bytes.

@@ -126,14 +126,8 @@ func (m *Muxer) free() (err error) {
 		}
 		m.file = nil
 	}
-	if m.packet != nil {
-		m.packet.Free()
-		m.packet = nil
-	}
-	if m.format != nil {
-		m.format.Free()
-		m.format = nil
-	}
+	free(&m.packet)
+	free(&m.format)
 	m.enc.Close()
 	return err
 }

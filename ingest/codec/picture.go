@@ -120,7 +120,7 @@ func (s *scaler) fit(width, height int) error {
 	if s.frame != nil && s.frame.Width() == width && s.frame.Height() == height {
 		return nil
 	}
-	s.freeFrame()
+	free(&s.frame)
 	f, err := allocFrame(width, height, astiav.PixelFormatBgr24)
 	if err != nil {
 		return err
@@ -129,15 +129,19 @@ func (s *scaler) fit(width, height int) error {
 	return nil
 }
 
-func (s *scaler) freeFrame() {
-	if s.frame != nil {
-		s.frame.Free()
-		s.frame = nil
+// free frees what is there, once.
+func free[T any, P interface {
+	*T
+	Free()
+}](what *P) {
+	if *what != nil {
+		(*what).Free()
+		*what = nil
 	}
 }
 
 func (s *scaler) close() {
-	s.freeFrame()
+	free(&s.frame)
 	if s.c != nil {
 		C.segd_scaler_free(s.c)
 		C.free(unsafe.Pointer(s.c))
