@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -27,9 +28,8 @@ func TestAccuracy(t *testing.T) {
 	w := &world{pictures: t.ArtifactDir()}
 	w.start(t)
 	a := &judged{world: w, segd: harness.Program(t)}
-	if _, err := harness.Connect(t, w.nats).Subscribe("segd.v1.home.demo.event", a.hear); err != nil {
-		t.Fatal(err)
-	}
+	_, err := harness.Connect(t, w.nats).Subscribe("segd.v1.home.demo.event", a.hear)
+	require.NoError(t, err)
 	w.steps(t, []step{
 		{"objects appear with nobody clicking", w.appear},
 		{"without records, segd eval camera says how to make some", a.none},
@@ -88,11 +88,10 @@ func (a *judged) summary(ctx context.Context) (s summary, err error) {
 	return s, json.Unmarshal([]byte(out), &s)
 }
 
-func (a *judged) none(ctx context.Context) error {
+func (a *judged) none(ctx context.Context, t *testing.T) {
 	if out, err := a.eval(ctx); err == nil || !strings.Contains(out, "no records of accuracy") || !strings.Contains(out, "Check accuracy") {
-		return fmt.Errorf("%v, %q", err, out) //nolint:errorlint // it may be none
+		t.Fatalf("%v, %q", err, out) //nolint:errorlint // it may be none
 	}
-	return nil
 }
 
 // begin freezes a frame to judge masks of, and returns the object that is chosen, with its mask of that frame.
@@ -140,150 +139,103 @@ func (a *judged) compared(ctx context.Context, h *hand) (string, error) {
 	return h.text(ctx, ".toast-text"), err
 }
 
-func (a *judged) box(ctx context.Context) error {
+func (a *judged) box(ctx context.Context, t *testing.T) {
 	h := a.desk
 	o, m, err := a.begin(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := h.tool(ctx, "polygon"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.tool(ctx, "polygon"))
 	box := m.Box().Intersect(image.Rect(0, 0, width-1, height-1)) // a click beyond the picture is none
-	if err := h.click(ctx, box.Min, image.Pt(box.Max.X, box.Min.Y), box.Max, image.Pt(box.Min.X, box.Max.Y), box.Min); err != nil {
-		return err
-	}
-	if _, err := h.until(ctx, "the truth", func(said) bool { return strings.HasPrefix(h.text(ctx, "#mark-status"), "True: ") }); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "accuracy-1280"); err != nil {
-		return err
-	}
+	require.NoError(t, h.click(ctx, box.Min, image.Pt(box.Max.X, box.Min.Y), box.Max, image.Pt(box.Min.X, box.Max.Y), box.Min))
+	_, err = h.until(ctx, "the truth", func(said) bool { return strings.HasPrefix(h.text(ctx, "#mark-status"), "True: ") })
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "accuracy-1280"))
 	told, err := a.compared(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "accuracy-1280-compared"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "accuracy-1280-compared"))
 	s, err := a.summary(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	want := float64(m.Area()) / float64(box.Dx()*box.Dy())
 	a.note("%s; the mask has %.3f of its box; %+v", told, want, s)
 	const slip = 0.05 // corners are clicked to a pixel of the screen
 	if len(s.Objects) != 1 || s.Objects[0].ID != o.GetId() || s.Frames != 1 || math.Abs(s.J-want) > slip || math.Abs(*s.Objects[0].Missed-(1-want)) > slip || *s.Objects[0].False > slip {
-		return fmt.Errorf("segd eval camera says %+v; want one record of object %d with J near %.3f", s, o.GetId(), want)
+		t.Fatalf("segd eval camera says %+v; want one record of object %d with J near %.3f", s, o.GetId(), want)
 	}
 	if !strings.Contains(told, fmt.Sprintf("J %.2f", s.J)) {
-		return fmt.Errorf("the page says %q, segd eval camera J %.3f", told, s.J)
+		t.Fatalf("the page says %q, segd eval camera J %.3f", told, s.J)
 	}
-	return nil
 }
 
-func (a *judged) right(ctx context.Context) error {
+func (a *judged) right(ctx context.Context, t *testing.T) {
 	h, err := a.withPhone(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	if _, _, err := a.begin(ctx, h); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	if err := h.fits(ctx); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#right"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "accuracy-390"); err != nil {
-		return err
-	}
+	require.NoError(t, h.fits(ctx))
+	require.NoError(t, h.press(ctx, "#right"))
+	require.NoError(t, h.picture(ctx, "accuracy-390"))
 	told, err := a.compared(ctx, h)
 	if err == nil && !strings.Contains(told, "J 1.00, 0.0 % missed, 0.0 % false") {
 		err = fmt.Errorf("the page says %q", told)
 	}
-	return err
+	require.NoError(t, err)
 }
 
-func (a *judged) absent(ctx context.Context) error {
+func (a *judged) absent(ctx context.Context, t *testing.T) {
 	if _, _, err := a.begin(ctx, a.desk); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	if err := a.desk.press(ctx, "#absent"); err != nil {
-		return err
-	}
+	require.NoError(t, a.desk.press(ctx, "#absent"))
 	told, err := a.compared(ctx, a.desk)
 	if err == nil && !strings.Contains(told, "J 0.00, 0.0 % missed, 100.0 % false") {
 		err = fmt.Errorf("the page says %q", told)
 	}
-	return err
+	require.NoError(t, err)
 }
 
-func (a *judged) missing(ctx context.Context) error {
+func (a *judged) missing(ctx context.Context, t *testing.T) {
 	h := a.desk
 	if _, _, err := a.begin(ctx, h); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	if err := h.press(ctx, "#fresh"); err != nil {
-		return err
-	}
-	if err := h.name(ctx, "sign"); err != nil {
-		return err
-	}
-	if err := h.draw(ctx, sign.Min, sign.Max); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "accuracy-1280-missing"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#fresh"))
+	require.NoError(t, h.name(ctx, "sign"))
+	require.NoError(t, h.draw(ctx, sign.Min, sign.Max))
+	require.NoError(t, h.picture(ctx, "accuracy-1280-missing"))
 	told, err := a.compared(ctx, h)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	table, err := a.eval(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, table)
-	}
+	require.NoError(t, err, "%s", table)
 	a.note("%s\n%s", told, table)
 	s, err := a.summary(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	last := s.Objects[len(s.Objects)-1]
 	if s.Frames != 4 || last.ID != 0 || last.Label != "sign" || last.J != 0 || *last.Missed != 1 || last.False != nil || !strings.Contains(table, "sign, not followed") {
-		return fmt.Errorf("%+v and\n%s", s, table)
+		t.Fatalf("%+v and\n%s", s, table)
 	}
-	return nil
 }
 
 // untracked sees that segd was told of no annotation, and that every object is still one that it marked by itself: what is
 // annotated is kept from then on.
-func (a *judged) untracked(ctx context.Context) error {
+func (a *judged) untracked(ctx context.Context, t *testing.T) {
 	seen := a.log.count()
-	if _, err := a.log.until(ctx, seen, "objects", func(m *segdv1.MaskFrame) bool { return len(m.GetObjects()) > 0 }); err != nil {
-		return err
-	}
+	_, err := a.log.until(ctx, seen, "objects", func(m *segdv1.MaskFrame) bool { return len(m.GetObjects()) > 0 })
+	require.NoError(t, err)
 	masks, _, err := a.log.from(0)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	for _, m := range masks {
 		for _, o := range m.GetObjects() {
 			if !o.GetAutomatic() || o.GetId() <= 255 {
-				return fmt.Errorf("frame %d has object %d, %q, which is people's", m.GetSequence(), o.GetId(), o.GetLabel())
+				t.Fatalf("frame %d has object %d, %q, which is people's", m.GetSequence(), o.GetId(), o.GetLabel())
 			}
 		}
 	}
 	a.log.mu.Lock()
 	defer a.log.mu.Unlock()
 	for _, ev := range a.events {
-		if strings.Contains(ev.GetKind().String(), "ANNOTATION") {
-			return fmt.Errorf("%v", ev)
-		}
+		require.NotContains(t, ev.GetKind().String(), "ANNOTATION", "%v", ev)
 	}
 	if len(a.events) == 0 {
-		return fmt.Errorf("no events came, of annotations or other")
+		t.Fatalf("no events came, of annotations or other")
 	}
-	return nil
 }

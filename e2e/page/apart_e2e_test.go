@@ -5,16 +5,18 @@ package page
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/harness"
 )
 
 // apart has the page tell many objects apart: by colour, by number, by labels that do not cover each other, and by
 // what the pointer is on.
-func (w *world) apart(ctx context.Context) error {
+func (w *world) apart(ctx context.Context, t *testing.T) {
 	h := w.desk
 	var got struct {
 		Colours, Stays int
@@ -23,27 +25,21 @@ func (w *world) apart(ctx context.Context) error {
 		Behind         []string
 		Said           string
 	}
-	if err := h.Evaluate(ctx, tellingApart, &got); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, tellingApart, &got))
 	if got.Colours != 8 || got.Stays != 1 {
-		return fmt.Errorf("eight objects, whose numbers are eight apart, have %d colours, and %d in common when others come; want 8 and 1", got.Colours, got.Stays)
+		t.Fatalf("eight objects, whose numbers are eight apart, have %d colours, and %d in common when others come; want 8 and 1", got.Colours, got.Stays)
 	}
-	if want := []string{"person 7", "Object 7", "gate 17 7"}; !slices.Equal(got.Names, want) {
-		return fmt.Errorf("objects are called %q; want %q", got.Names, want)
-	}
+	require.Equal(t, []string{"person 7", "Object 7", "gate 17 7"}, got.Names, "objects are called")
 	if got.Covered != 0 {
-		return fmt.Errorf("of five labels of one place %d pairs cover each other", got.Covered)
+		t.Fatalf("of five labels of one place %d pairs cover each other", got.Covered)
 	}
 	if want := []string{"Live", "Behind", "Live", "Live"}; !slices.Equal(got.Behind, want) {
-		return fmt.Errorf("cameras of 9 of 10, 3 of 10 and no frames a second, and one without a status yet, are said to be %q; want %q", got.Behind, want)
+		t.Fatalf("cameras of 9 of 10, 3 of 10 and no frames a second, and one without a status yet, are said to be %q; want %q", got.Behind, want)
 	}
 	const said = "segd is behind: 3.0 of 10.0 frames a second, 900 ms late. It has 2 objects here, 4 cameras on 2 processor cores. " +
 		"Fewer objects, fewer cameras, a lower frame rate of the camera or a GPU help."
-	if got.Said != said {
-		return fmt.Errorf("the page says %q; want %q", got.Said, said)
-	}
-	return w.pointed(ctx)
+	require.Equal(t, said, got.Said, "the page says")
+	require.NoError(t, w.pointed(ctx))
 }
 
 // pointed clicks on a person of the picture, whom the list shows then. She may have walked on meanwhile.

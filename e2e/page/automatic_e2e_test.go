@@ -4,11 +4,12 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
@@ -28,10 +29,10 @@ func TestAutomatic(t *testing.T) {
 	})
 }
 
-func (w *world) appear(ctx context.Context) (err error) {
-	if w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
-		return err
-	}
+func (w *world) appear(ctx context.Context, t *testing.T) {
+	var err error
+	w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1})
+	require.NoError(t, err)
 	m, err := w.log.until(ctx, 0, "two persons", func(m *segdv1.MaskFrame) bool {
 		n := 0
 		for _, o := range m.GetObjects() {
@@ -41,26 +42,21 @@ func (w *world) appear(ctx context.Context) (err error) {
 		}
 		return n >= 2
 	})
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("two persons by frame %d", m.GetSequence())
-	if _, err := w.desk.until(ctx, "two objects in the list", func(said) bool { return len(w.desk.texts(ctx, ".object[data-automatic=true]")) >= 2 }); err != nil {
-		return err
-	}
+	_, err = w.desk.until(ctx, "two objects in the list", func(said) bool { return len(w.desk.texts(ctx, ".object[data-automatic=true]")) >= 2 })
+	require.NoError(t, err)
 	if said := w.desk.text(ctx, ".object[data-automatic=true] .object-origin"); !strings.Contains(said, "person, marked automatically") {
-		return fmt.Errorf("the list says %q of them", said)
+		t.Fatalf("the list says %q of them", said)
 	}
-	return w.desk.picture(ctx, "1-automatic")
+	require.NoError(t, w.desk.picture(ctx, "1-automatic"))
 }
 
 // keep has the first object kept that is well in sight. It may end while the hand is on its way.
-func (w *world) keep(ctx context.Context) error {
+func (w *world) keep(ctx context.Context, t *testing.T) {
 	for range 20 {
 		masks, _, err := w.log.from(w.log.count() - 1)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		for _, o := range masks[0].GetObjects() {
 			if !o.GetAutomatic() || o.GetArea() < 1000 {
 				continue
@@ -72,15 +68,13 @@ func (w *world) keep(ctx context.Context) error {
 			_, err := w.log.until(moment, w.log.count(), "a kept object", func(m *segdv1.MaskFrame) bool { return kept(m) != nil })
 			cancel()
 			if err == nil {
-				return nil
+				return
 			}
 			break
 		}
-		if err := harness.Pause(ctx, 500*time.Millisecond); err != nil {
-			return err
-		}
+		require.NoError(t, harness.Pause(ctx, 500*time.Millisecond))
 	}
-	return errors.New("nothing could be kept")
+	t.Fatal("nothing could be kept")
 }
 
 // kept is the object that was detected and is automatic no longer, or nil.
@@ -93,35 +87,29 @@ func kept(m *segdv1.MaskFrame) *segdv1.Object {
 	return nil
 }
 
-func (w *world) removeKept(ctx context.Context) error {
+func (w *world) removeKept(ctx context.Context, t *testing.T) {
 	h := w.desk
 	if _, err := h.until(ctx, "word of the kept one", func(said) bool {
 		return strings.Contains(h.text(ctx, ".object[data-automatic=false] .object-origin"), "person, kept")
 	}); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	if buttons := h.texts(ctx, ".object[data-automatic=false] .keep-object:not([hidden])"); len(buttons) > 0 {
-		return errors.New("what is kept can be kept again")
+		t.Fatal("what is kept can be kept again")
 	}
-	if err := h.picture(ctx, "2-kept"); err != nil {
-		return err
-	}
+	require.NoError(t, h.picture(ctx, "2-kept"))
 	if err := harness.Pause(ctx, 10*time.Second); err != nil { // twice as long as the demo keeps others
-		return err
+		t.Fatal(err)
 	}
 	m, err := w.log.until(ctx, w.log.count(), "masks", func(*segdv1.MaskFrame) bool { return true })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	o := kept(m)
 	if o == nil {
-		return errors.New("the kept object has ended")
+		t.Fatal("the kept object has ended")
 	}
-	if err := h.press(ctx, fmt.Sprintf(".object[data-id='%d'] .remove", o.GetId())); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, fmt.Sprintf(".object[data-id='%d'] .remove", o.GetId())))
 	ctx, cancel := soon(ctx)
 	defer cancel()
 	_, err = w.log.until(ctx, w.log.count(), "no kept object", func(m *segdv1.MaskFrame) bool { return kept(m) == nil })
-	return err
+	require.NoError(t, err)
 }

@@ -13,110 +13,66 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
 )
 
 // edited changes what is not secret, and what is not shown goes on to be known.
-func (w *cameraWorld) edited(ctx context.Context) error {
+func (w *cameraWorld) edited(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, "#edit-camera"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#edit-camera"))
 	if err := h.says(ctx, "#camera-submit", "Save"); err != nil { // nothing is to be tried
-		return err
+		t.Fatal(err)
 	}
 	var before string
-	if err := h.Evaluate(ctx, `document.querySelector("#camera-url").value`, &before); err != nil {
-		return err
-	}
-	if !strings.Contains(before, "//xxxxx@") {
-		return fmt.Errorf("the URL is shown as %q", before)
-	}
-	if err := h.picture(ctx, "8-edit"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-url", strings.Replace(before, "/locked", "/nothing", 1)); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-user", cameraUser); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-password", cameraPassword); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, kb.Enter); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "url", "404"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-anyway", "Save all the same"); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, `document.querySelector("#camera-url").value`, &before))
+	require.Contains(t, before, "//xxxxx@", "the URL is shown as")
+	require.NoError(t, h.picture(ctx, "8-edit"))
+	require.NoError(t, h.fill(ctx, "#camera-url", strings.Replace(before, "/locked", "/nothing", 1)))
+	require.NoError(t, h.fill(ctx, "#camera-user", cameraUser))
+	require.NoError(t, h.fill(ctx, "#camera-password", cameraPassword))
+	require.NoError(t, h.Press(ctx, kb.Enter))
+	require.NoError(t, h.beside(ctx, "url", "404"))
+	require.NoError(t, h.says(ctx, "#camera-anyway", "Save all the same"))
 	for field, text := range map[string]string{"url": before, "user": "", "password": ""} {
-		if err := h.fill(ctx, "#camera-"+field, text); err != nil {
-			return err
-		}
+		require.NoError(t, h.fill(ctx, "#camera-"+field, text))
 	}
 	if err := h.fill(ctx, "#camera-detect", ""); err != nil { // nothing is to be marked
-		return err
+		t.Fatal(err)
 	}
-	if err := h.press(ctx, "#camera-more summary"); err != nil {
-		return err
-	}
-	if err := h.Evaluate(ctx, `((s) => { s.value = "tcp"; s.dispatchEvent(new Event("input", { bubbles: true })); return true; })(document.querySelector("#camera-transport"))`, new(bool)); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-url"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#camera-more summary"))
+	require.NoError(t, h.Evaluate(ctx, `((s) => { s.value = "tcp"; s.dispatchEvent(new Event("input", { bubbles: true })); return true; })(document.querySelector("#camera-transport"))`, new(bool)))
+	require.NoError(t, h.press(ctx, "#camera-url"))
 	if err := h.tested(ctx); err != nil { // with the password that segd has
-		return err
+		t.Fatal(err)
 	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#toast", "yard is changed"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.outOfSight(ctx, "#camera-dialog"))
+	require.NoError(t, h.says(ctx, "#toast", "yard is changed"))
 	if all, err := harness.Get(ctx, w.url+"api/v1/cameras"); err != nil || !strings.Contains(string(all), `"detect":{"off":true}`) {
-		return errors.Join(err, fmt.Errorf("the cameras are %s; want one that marks nothing", all))
+		t.Fatal(errors.Join(err, fmt.Errorf("the cameras are %s; want one that marks nothing", all)))
 	}
-	if err := h.live(ctx, "yard"); err != nil {
-		return err
-	}
-	return w.is(ctx, "gate", "yard")
+	require.NoError(t, h.live(ctx, "yard"))
+	require.NoError(t, w.is(ctx, "gate", "yard"))
 }
 
-func (w *cameraWorld) paused(ctx context.Context) error {
+func (w *cameraWorld) paused(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, "#edit-camera"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-pause"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#state", "Paused"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "9-paused"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#resume"); err != nil {
-		return err
-	}
-	return h.live(ctx, "yard")
+	require.NoError(t, h.press(ctx, "#edit-camera"))
+	require.NoError(t, h.press(ctx, "#camera-pause"))
+	require.NoError(t, h.says(ctx, "#state", "Paused"))
+	require.NoError(t, h.picture(ctx, "9-paused"))
+	require.NoError(t, h.press(ctx, "#resume"))
+	require.NoError(t, h.live(ctx, "yard"))
 }
 
 // comesAndGoes has another program add a camera and remove it, of which the page learns by itself.
-func (w *cameraWorld) comesAndGoes(ctx context.Context) error {
+func (w *cameraWorld) comesAndGoes(ctx context.Context, t *testing.T) {
 	ask := func(method, path string, body any, want int) error {
 		text, err := json.Marshal(body)
 		if err != nil {
@@ -138,116 +94,64 @@ func (w *cameraWorld) comesAndGoes(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := w.desk.Evaluate(ctx, `(document.querySelector(".tile-link").focus(), true)`, new(bool)); err != nil {
-		return err
-	}
-	if err := ask(http.MethodPost, "", map[string]string{"name": "third", "url": w.free.URL()}, http.StatusCreated); err != nil {
-		return err
-	}
-	if err := w.desk.says(ctx, "#tiles", "third"); err != nil {
-		return err
-	}
-	if err := ask(http.MethodDelete, "/third", nil, http.StatusNoContent); err != nil {
-		return err
-	}
-	if err := w.desk.eventually(ctx, "its tile to go", `document.querySelectorAll(".tile").length === 2`); err != nil {
-		return err
-	}
-	return w.desk.eventually(ctx, "the focus where it was", `document.activeElement === document.querySelector(".tile-link")`)
+	require.NoError(t, w.desk.Evaluate(ctx, `(document.querySelector(".tile-link").focus(), true)`, new(bool)))
+	require.NoError(t, ask(http.MethodPost, "", map[string]string{"name": "third", "url": w.free.URL()}, http.StatusCreated))
+	require.NoError(t, w.desk.says(ctx, "#tiles", "third"))
+	require.NoError(t, ask(http.MethodDelete, "/third", nil, http.StatusNoContent))
+	require.NoError(t, w.desk.eventually(ctx, "its tile to go", `document.querySelectorAll(".tile").length === 2`))
+	require.NoError(t, w.desk.eventually(ctx, "the focus where it was", `document.activeElement === document.querySelector(".tile-link")`))
 }
 
-func (w *cameraWorld) removed(ctx context.Context) error {
+func (w *cameraWorld) removed(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, ".tile-link[href='#gate']"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "gate"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#edit-camera"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-remove"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-status", "Press again"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "13-remove"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, ".tile-link[href='#gate']"))
+	require.NoError(t, h.live(ctx, "gate"))
+	require.NoError(t, h.press(ctx, "#edit-camera"))
+	require.NoError(t, h.press(ctx, "#camera-remove"))
+	require.NoError(t, h.says(ctx, "#camera-status", "Press again"))
+	require.NoError(t, h.picture(ctx, "13-remove"))
 	if err := w.is(ctx, "gate", "yard"); err != nil { // once is not enough
-		return err
+		t.Fatal(err)
 	}
-	if err := h.press(ctx, "#camera-remove"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "yard"); err != nil {
-		return err
-	}
-	return w.is(ctx, "yard")
+	require.NoError(t, h.press(ctx, "#camera-remove"))
+	require.NoError(t, h.live(ctx, "yard"))
+	require.NoError(t, w.is(ctx, "yard"))
 }
 
 // restarted starts segd anew with tokens and a camera in its configuration.
-func (w *cameraWorld) restarted(ctx context.Context) (err error) {
+func (w *cameraWorld) restarted(ctx context.Context, t *testing.T) {
+	var err error
 	w.segd.End()
 	section := fmt.Sprintf("{addr: '%s', token: %q, viewer_token: %q}", w.http, operatorToken, viewerToken)
 	yaml := w.config(section, "[{name: door, url: '"+w.free.URL()+"'}]")
-	if err := os.WriteFile(w.segd.Config, []byte(yaml), 0o600); err != nil {
-		return err
-	}
-	if err := w.segd.Start(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, os.WriteFile(w.segd.Config, []byte(yaml), 0o600))
+	require.NoError(t, w.segd.Start(ctx))
 	w.url += "?token=" + url.QueryEscape(operatorToken)
-	if w.desk, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: 1280, Height: 800, Scale: 1}); err != nil {
-		return err
-	}
+	w.desk, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: 1280, Height: 800, Scale: 1})
+	require.NoError(t, err)
 	h := w.desk
-	if err := h.live(ctx, "door"); err != nil {
-		return err
-	}
-	if err := h.inSight(ctx, "#configured"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#edit-camera"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "14-configured"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, ".tile-link[href='#yard']"); err != nil {
-		return err
-	}
+	require.NoError(t, h.live(ctx, "door"))
+	require.NoError(t, h.inSight(ctx, "#configured"))
+	require.NoError(t, h.outOfSight(ctx, "#edit-camera"))
+	require.NoError(t, h.picture(ctx, "14-configured"))
+	require.NoError(t, h.press(ctx, ".tile-link[href='#yard']"))
 	if err := h.live(ctx, "yard"); err != nil { // with its password
-		return err
+		t.Fatal(err)
 	}
-	if err := h.inSight(ctx, "#edit-camera"); err != nil {
-		return err
-	}
-	return h.outOfSight(ctx, "#configured")
+	require.NoError(t, h.inSight(ctx, "#edit-camera"))
+	require.NoError(t, h.outOfSight(ctx, "#configured"))
 }
 
-func (w *cameraWorld) viewers(ctx context.Context) error {
+func (w *cameraWorld) viewers(ctx context.Context, t *testing.T) {
 	w.url = w.segd.Page + "?token=" + url.QueryEscape(viewerToken)
 	h, err := w.cameraTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1})
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.second = h
-	if err := h.press(ctx, ".tile-link[href='#yard']"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "yard"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, ".tile-link[href='#yard']"))
+	require.NoError(t, h.live(ctx, "yard"))
 	for _, hidden := range []string{"#add-camera", "#edit-camera", "#configured", "#resume", "#add-first"} {
-		if err := h.outOfSight(ctx, hidden); err != nil {
-			return err
-		}
+		require.NoError(t, h.outOfSight(ctx, hidden))
 	}
-	if err := h.Press(ctx, "a"); err != nil {
-		return err
-	}
-	return h.outOfSight(ctx, "#camera-dialog")
+	require.NoError(t, h.Press(ctx, "a"))
+	require.NoError(t, h.outOfSight(ctx, "#camera-dialog"))
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/browser"
 )
@@ -97,87 +99,50 @@ func (h *hand) tested(ctx context.Context) error {
 	return h.eventually(ctx, "it to be taken", `["Add camera", "Save"].includes(document.querySelector("#camera-submit").textContent)`)
 }
 
-func (w *cameraWorld) dialogKeys(ctx context.Context) error {
+func (w *cameraWorld) dialogKeys(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.Evaluate(ctx, `(document.activeElement?.blur(), true)`, new(bool)); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, "a"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "the focus in the URL", `document.activeElement?.id === "camera-url"`); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, `(document.activeElement?.blur(), true)`, new(bool)))
+	require.NoError(t, h.Press(ctx, "a"))
+	require.NoError(t, h.eventually(ctx, "the focus in the URL", `document.activeElement?.id === "camera-url"`))
 	if err := h.Type(ctx, "man"); err != nil { // letters that are keys of the page
-		return err
+		t.Fatal(err)
 	}
 	for range 20 { // all round, and out of the dialog at no time but to the browser itself
-		if err := h.Press(ctx, kb.Tab); err != nil {
-			return err
-		}
+		require.NoError(t, h.Press(ctx, kb.Tab))
 		var inside bool
 		if err := h.Evaluate(ctx, `document.activeElement === document.body || document.querySelector("#camera-dialog").contains(document.activeElement)`, &inside); err != nil || !inside {
-			return errors.Join(err, errors.New("Tab leads out of the dialog"))
+			t.Fatal(errors.Join(err, errors.New("Tab leads out of the dialog")))
 		}
 	}
-	if err := h.Evaluate(ctx, `(document.querySelector("#camera-cancel").focus(), true)`, new(bool)); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, `(document.querySelector("#camera-cancel").focus(), true)`, new(bool)))
 	if err := h.Press(ctx, "nz"); err != nil { // in no field, too
-		return err
+		t.Fatal(err)
 	}
-	if err := h.Press(ctx, kb.Escape); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
-		return err
-	}
+	require.NoError(t, h.Press(ctx, kb.Escape))
+	require.NoError(t, h.outOfSight(ctx, "#camera-dialog"))
 	if s, err := h.said(ctx); err != nil || s.Mode != "live" {
-		return errors.Join(err, fmt.Errorf("typing in the dialog did something to the page: %+v", s))
+		t.Fatal(errors.Join(err, fmt.Errorf("typing in the dialog did something to the page: %+v", s)))
 	}
-	return nil
 }
 
-func (w *cameraWorld) dialogOnPhone(ctx context.Context) (err error) {
-	if w.phone, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: phoneWidth, Height: 844, Scale: 2, Touch: true}); err != nil {
-		return err
-	}
+func (w *cameraWorld) dialogOnPhone(ctx context.Context, t *testing.T) {
+	var err error
+	w.phone, err = w.cameraTab(ctx, browser.Tab{Theme: "dark", Width: phoneWidth, Height: 844, Scale: 2, Touch: true})
+	require.NoError(t, err)
 	h := w.phone
-	if err := h.picture(ctx, "10-phone"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#add-camera"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "11-phone-add"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-ways label:has([value=find])"); err != nil {
-		return err
-	}
+	require.NoError(t, h.picture(ctx, "10-phone"))
+	require.NoError(t, h.press(ctx, "#add-camera"))
+	require.NoError(t, h.picture(ctx, "11-phone-add"))
+	require.NoError(t, h.press(ctx, "#camera-ways label:has([value=find])"))
 	for field, text := range map[string]string{"host": w.onvif, "user": cameraUser, "password": cameraPassword} {
-		if err := h.fill(ctx, "#camera-"+field, text); err != nil {
-			return err
-		}
+		require.NoError(t, h.fill(ctx, "#camera-"+field, text))
 	}
-	if err := h.press(ctx, "#camera-find"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-found-list", "suits segd best"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.inSight(ctx, "#camera-picture"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "12-phone-test"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "nothing to be wider than the phone",
-		fmt.Sprintf(`document.documentElement.scrollWidth <= %d && ((d) => d.scrollWidth <= d.clientWidth)(document.querySelector("#camera-dialog"))`, phoneWidth)); err != nil {
-		return err
-	}
-	return h.press(ctx, "#camera-cancel")
+	require.NoError(t, h.press(ctx, "#camera-find"))
+	require.NoError(t, h.says(ctx, "#camera-found-list", "suits segd best"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.inSight(ctx, "#camera-picture"))
+	require.NoError(t, h.picture(ctx, "12-phone-test"))
+	require.NoError(t, h.eventually(ctx, "nothing to be wider than the phone",
+		fmt.Sprintf(`document.documentElement.scrollWidth <= %d && ((d) => d.scrollWidth <= d.clientWidth)(document.querySelector("#camera-dialog"))`, phoneWidth)))
+	require.NoError(t, h.press(ctx, "#camera-cancel"))
 }

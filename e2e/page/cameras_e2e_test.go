@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
@@ -90,182 +92,92 @@ func (w *cameraWorld) cameraTab(ctx context.Context, tab browser.Tab) (*hand, er
 	return h, h.inSight(ctx, "body[data-ready]")
 }
 
-func (w *cameraWorld) invited(ctx context.Context) (err error) {
-	if w.desk, err = w.cameraTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
-		return err
-	}
-	if err := w.desk.says(ctx, "#veil-title", "No camera yet"); err != nil {
-		return err
-	}
-	if err := w.desk.picture(ctx, "1-none"); err != nil {
-		return err
-	}
-	if err := w.desk.outOfSight(ctx, "#mark"); err != nil {
-		return err
-	}
+func (w *cameraWorld) invited(ctx context.Context, t *testing.T) {
+	var err error
+	w.desk, err = w.cameraTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1})
+	require.NoError(t, err)
+	require.NoError(t, w.desk.says(ctx, "#veil-title", "No camera yet"))
+	require.NoError(t, w.desk.picture(ctx, "1-none"))
+	require.NoError(t, w.desk.outOfSight(ctx, "#mark"))
 	// Without a fleet nothing of one is there, and nothing is asked about one.
-	if err := w.desk.outOfSight(ctx, "#boxes"); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.outOfSight(ctx, "#boxes"))
 	var asked int
 	if err := w.desk.Evaluate(ctx, `performance.getEntriesByType("resource").filter((e) => e.name.includes("/fleet") && !e.name.includes("/assets/")).length`, &asked); err != nil || asked > 0 {
-		return errors.Join(err, fmt.Errorf("%d requests about a fleet", asked))
+		t.Fatal(errors.Join(err, fmt.Errorf("%d requests about a fleet", asked)))
 	}
-	if err := w.desk.press(ctx, "#add-first"); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.press(ctx, "#add-first"))
 	// What will be marked by itself is there to be seen.
-	if err := w.desk.inSight(ctx, "#camera-detect"); err != nil {
-		return err
-	}
-	return w.desk.eventually(ctx, "what is marked by default", fmt.Sprintf(`document.querySelector("#camera-detect").value === %q`, strings.Join(config.DefaultDetectClasses(), ", ")))
+	require.NoError(t, w.desk.inSight(ctx, "#camera-detect"))
+	require.NoError(t, w.desk.eventually(ctx, "what is marked by default", fmt.Sprintf(`document.querySelector("#camera-detect").value === %q`, strings.Join(config.DefaultDetectClasses(), ", "))))
 }
 
-func (w *cameraWorld) wrongPort(ctx context.Context) error {
+func (w *cameraWorld) wrongPort(ctx context.Context, t *testing.T) {
 	h := w.desk
 	// What can be no camera is not offered to be added.
-	if err := h.fill(ctx, "#camera-url", "http://192.0.2.10/video"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "url", "mjpeg+http://192.0.2.10/video if"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#camera-anyway"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-url", "rtsp://"+w.nobody+"/free"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-name", "gate"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "url", "refused"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-anyway", "Add all the same"); err != nil {
-		return err
-	}
-	return h.picture(ctx, "2-wrong-port")
+	require.NoError(t, h.fill(ctx, "#camera-url", "http://192.0.2.10/video"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.beside(ctx, "url", "mjpeg+http://192.0.2.10/video if"))
+	require.NoError(t, h.outOfSight(ctx, "#camera-anyway"))
+	require.NoError(t, h.fill(ctx, "#camera-url", "rtsp://"+w.nobody+"/free"))
+	require.NoError(t, h.fill(ctx, "#camera-name", "gate"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.beside(ctx, "url", "refused"))
+	require.NoError(t, h.says(ctx, "#camera-anyway", "Add all the same"))
+	require.NoError(t, h.picture(ctx, "2-wrong-port"))
 }
 
-func (w *cameraWorld) byURL(ctx context.Context) error {
+func (w *cameraWorld) byURL(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.fill(ctx, "#camera-url", w.free.URL()); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "[data-field=url] .field-fault"); err != nil {
-		return err
-	}
-	if err := h.tested(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "3-test-picture"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "gate"); err != nil {
-		return err
-	}
+	require.NoError(t, h.fill(ctx, "#camera-url", w.free.URL()))
+	require.NoError(t, h.outOfSight(ctx, "[data-field=url] .field-fault"))
+	require.NoError(t, h.tested(ctx))
+	require.NoError(t, h.picture(ctx, "3-test-picture"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.outOfSight(ctx, "#camera-dialog"))
+	require.NoError(t, h.live(ctx, "gate"))
 	all, err := harness.Get(ctx, w.url+"api/v1/config")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	if want := `"detect":{"classes":["` + strings.Join(config.DefaultDetectClasses(), `","`) + `"]`; !strings.Contains(string(all), want) {
-		return fmt.Errorf("the configuration is %s; want a camera with %s", all, want)
+		t.Fatalf("the configuration is %s; want a camera with %s", all, want)
 	}
-	return h.picture(ctx, "4-added")
+	require.NoError(t, h.picture(ctx, "4-added"))
 }
 
-func (w *cameraWorld) nameTaken(ctx context.Context) error {
+func (w *cameraWorld) nameTaken(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, "#add-camera"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-name", "gate"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-url", w.free.URL()); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "name", "There is a camera of that name"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#add-camera"))
+	require.NoError(t, h.fill(ctx, "#camera-name", "gate"))
+	require.NoError(t, h.fill(ctx, "#camera-url", w.free.URL()))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.beside(ctx, "name", "There is a camera of that name"))
 	if err := h.outOfSight(ctx, "#camera-picture"); err != nil { // no one has waited for one
-		return err
+		t.Fatal(err)
 	}
-	if err := h.picture(ctx, "5-name-taken"); err != nil {
-		return err
-	}
-	return h.press(ctx, "#camera-cancel")
+	require.NoError(t, h.picture(ctx, "5-name-taken"))
+	require.NoError(t, h.press(ctx, "#camera-cancel"))
 }
 
-func (w *cameraWorld) byONVIF(ctx context.Context) error {
+func (w *cameraWorld) byONVIF(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, "#add-camera"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-ways label:has([value=find])"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-host", w.onvif); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-find"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-found-list", "user and password"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "6-found-locked"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-user", cameraUser); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-password", cameraPassword); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-find"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-found-list", "suits segd best"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#add-camera"))
+	require.NoError(t, h.press(ctx, "#camera-ways label:has([value=find])"))
+	require.NoError(t, h.fill(ctx, "#camera-host", w.onvif))
+	require.NoError(t, h.press(ctx, "#camera-find"))
+	require.NoError(t, h.says(ctx, "#camera-found-list", "user and password"))
+	require.NoError(t, h.picture(ctx, "6-found-locked"))
+	require.NoError(t, h.fill(ctx, "#camera-user", cameraUser))
+	require.NoError(t, h.fill(ctx, "#camera-password", cameraPassword))
+	require.NoError(t, h.press(ctx, "#camera-find"))
+	require.NoError(t, h.says(ctx, "#camera-found-list", "suits segd best"))
 	// The one camera is chosen, and of its streams the one that suits.
-	if err := h.eventually(ctx, "the stream that suits to be chosen", fmt.Sprintf(
-		`document.querySelector(".stream:has(.stream-best) input").checked && document.querySelector("#camera-url").value === %q`, w.locked.URL())); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-name", "yard"); err != nil {
-		return err
-	}
-	if err := h.tested(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "7-found"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "yard"); err != nil {
-		return err
-	}
-	return w.is(ctx, "gate", "yard")
+	require.NoError(t, h.eventually(ctx, "the stream that suits to be chosen", fmt.Sprintf(
+		`document.querySelector(".stream:has(.stream-best) input").checked && document.querySelector("#camera-url").value === %q`, w.locked.URL())))
+	require.NoError(t, h.fill(ctx, "#camera-name", "yard"))
+	require.NoError(t, h.tested(ctx))
+	require.NoError(t, h.picture(ctx, "7-found"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.live(ctx, "yard"))
+	require.NoError(t, w.is(ctx, "gate", "yard"))
 }
 
 // is an error unless the API lists just these, and no password.
@@ -294,14 +206,13 @@ func (w *cameraWorld) is(ctx context.Context, names ...string) error {
 
 // cameraConsole is console, less what Chromium says of answers that are refusals, which some
 // requests here were to get, and of streams that ended with their cameras.
-func (w *cameraWorld) cameraConsole(context.Context) error {
+func (w *cameraWorld) cameraConsole(_ context.Context, t *testing.T) {
 	refused := func(fault string) bool {
 		return strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "409 (")) || streamEnded(fault)
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), refused); len(faults) > 0 {
-		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+		t.Fatalf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
 	}
-	return nil
 }
 
 // streamEnded tells whether Chromium complains of a stream, or of the masks for it, that has ended with its camera or box.

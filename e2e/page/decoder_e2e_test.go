@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/mask"
 )
@@ -37,19 +40,14 @@ var golden = []vector{
 // decodes decodes masks in the page, with the page's own modules, and
 // compares them with the pictures they were made of. The area enclosed by the
 // outline must also be the mask's area.
-func (w *world) decodes(ctx context.Context) error {
+func (w *world) decodes(ctx context.Context, t *testing.T) {
 	vectors, err := json.Marshal(slices.Concat(golden, madeVectors()))
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	var wrong []string
-	if err := w.desk.Evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong); err != nil {
-		return fmt.Errorf("checking the page's decoder: %w", err)
-	}
+	require.NoError(t, w.desk.Evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong), "checking the page's decoder")
 	if len(wrong) > 0 {
-		return fmt.Errorf("the page decodes %d masks wrongly: %v", len(wrong), wrong)
+		t.Fatalf("the page decodes %d masks wrongly: %v", len(wrong), wrong)
 	}
-	return nil
 }
 
 const decodeInPage = `(async () => {

@@ -4,27 +4,26 @@ package page
 
 import (
 	"context"
-	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // hidden draws an object that is hidden, of which segd knows where it is, and one of which it does not, with the page's
 // own modules.
-func (w *world) hidden(ctx context.Context) error {
+func (w *world) hidden(ctx context.Context, t *testing.T) {
 	var got struct {
 		Extents              []*struct{ X, Y, Width, Height int }
 		Coloured, Dark, Name int // pixels
 	}
-	if err := w.desk.Evaluate(ctx, hiding, &got); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.Evaluate(ctx, hiding, &got))
 	if e := got.Extents; len(e) != 2 || e[0] == nil || e[0].X != -20 || e[0].Y != 30 || e[0].Width != 60 || e[0].Height != 80 || e[1] != nil {
-		return fmt.Errorf("extents %v; want one of the first object", e)
+		t.Fatalf("extents %v; want one of the first object", e)
 	}
 	if got.Coloured < 20 || got.Dark < 20 || got.Name == 0 {
-		return fmt.Errorf("%d and %d pixels of the box's right side are coloured and dark, %d above it tell the name; want dashes and some",
+		t.Fatalf("%d and %d pixels of the box's right side are coloured and dark, %d above it tell the name; want dashes and some",
 			got.Coloured, got.Dark, got.Name)
 	}
-	return nil
 }
 
 const hiding = `(async () => {

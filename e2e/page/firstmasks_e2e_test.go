@@ -73,9 +73,8 @@ func TestFirstMasks(t *testing.T) {
 		}
 		return len(all) >= firstMasks
 	}
-	if _, err := l.until(ctx, 0, fmt.Sprintf("%d objects", firstMasks), add); err != nil {
-		t.Fatalf("%v; %d so far", err, len(all))
-	}
+	_, err := l.until(ctx, 0, fmt.Sprintf("%d objects", firstMasks), add)
+	require.NoError(t, err, "%d so far", len(all))
 	slabs := 0
 	for _, f := range all {
 		if f.slab {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
@@ -194,22 +195,18 @@ func (h *hand) shows(ctx context.Context, camera, box string) error {
 		`((t) => t?.dataset.kind === "live" && t.textContent.includes(%q))(document.querySelector(%q))`, "box "+box, tile(camera, "")))
 }
 
-func (w *fleetWorld) lists(ctx context.Context) (err error) {
-	if err := w.settled(ctx, "both boxes", func(s fleetStatus) error {
+func (w *fleetWorld) lists(ctx context.Context, t *testing.T) {
+	var err error
+	require.NoError(t, w.settled(ctx, "both boxes", func(s fleetStatus) error {
 		if len(s.Boxes) < 2 {
 			return errors.New("they are not there")
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	if err := w.prepare(ctx); err != nil {
-		return err
-	}
-	if w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
-		return err
-	}
-	return w.settled(ctx, "the tiles", func(s fleetStatus) error {
+	}))
+	require.NoError(t, w.prepare(ctx))
+	w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1})
+	require.NoError(t, err)
+	require.NoError(t, w.settled(ctx, "the tiles", func(s fleetStatus) error {
 		for _, c := range s.Cameras {
 			if err := w.desk.shows(ctx, c.Name, c.Box); err != nil {
 				return err
@@ -217,105 +214,65 @@ func (w *fleetWorld) lists(ctx context.Context) (err error) {
 		}
 		w.watched = s.of("b")[0]
 		return nil
-	})
+	}))
 }
 
-func (w *fleetWorld) marksElsewhere(ctx context.Context) error {
+func (w *fleetWorld) marksElsewhere(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, tile(w.watched, "a")); err != nil {
-		return err
-	}
-	if err := h.live(ctx, w.watched); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-box", "box b"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-both"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "a whole picture", `!document.querySelector("#mark").disabled`); err != nil {
-		return err
-	}
-	if err := h.begin(ctx); err != nil {
-		return err
-	}
-	if err := h.tool(ctx, "box"); err != nil {
-		return err
-	}
-	if err := h.draw(ctx, image.Pt(80, 60), image.Pt(300, 300)); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.name(ctx, "bars"); err != nil {
-		return err
-	}
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
-	return h.listed(ctx, "bars")
+	require.NoError(t, h.press(ctx, tile(w.watched, "a")))
+	require.NoError(t, h.live(ctx, w.watched))
+	require.NoError(t, h.says(ctx, "#camera-box", "box b"))
+	require.NoError(t, h.picture(ctx, "1-both"))
+	require.NoError(t, h.eventually(ctx, "a whole picture", `!document.querySelector("#mark").disabled`))
+	require.NoError(t, h.begin(ctx))
+	require.NoError(t, h.tool(ctx, "box"))
+	require.NoError(t, h.draw(ctx, image.Pt(80, 60), image.Pt(300, 300)))
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.name(ctx, "bars"))
+	_, err := h.accept(ctx)
+	require.NoError(t, err)
+	require.NoError(t, h.listed(ctx, "bars"))
 }
 
 // zonesElsewhere has the page remove one of two zones: the other stays.
-func (w *fleetWorld) zonesElsewhere(ctx context.Context) error {
+func (w *fleetWorld) zonesElsewhere(ctx context.Context, t *testing.T) {
 	h := w.desk
 	square := func(name string, at float64) string {
 		return fmt.Sprintf(`{"name": %q, "polygon": [[%g, 0.1], [%g, 0.1], [%g, 0.4]]}`, name, at, at+0.2, at+0.2)
 	}
 	body := fmt.Sprintf(`{"zones": [%s, %s], "lines": []}`, square("door", 0.1), square("desk", 0.5))
 	if _, err := w.ask(ctx, http.MethodPut, "/cameras/"+w.watched+"/zones", body); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	if err := h.says(ctx, "#zone-list", "desk"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, ".zone[data-name=desk] .remove"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, ".zone[data-name=desk]"); err != nil {
-		return err
-	}
+	require.NoError(t, h.says(ctx, "#zone-list", "desk"))
+	require.NoError(t, h.press(ctx, ".zone[data-name=desk] .remove"))
+	require.NoError(t, h.outOfSight(ctx, ".zone[data-name=desk]"))
 	text, err := w.ask(ctx, http.MethodGet, "/cameras/"+w.watched, "")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	var left struct{ Zones []struct{ Name string } }
 	if err := json.Unmarshal(text, &left); err != nil || len(left.Zones) != 1 || left.Zones[0].Name != "door" {
-		return errors.Join(err, fmt.Errorf("the zones are %+v", left.Zones))
+		t.Fatal(errors.Join(err, fmt.Errorf("the zones are %+v", left.Zones)))
 	}
-	return nil
 }
 
 // card is a selector in what the panel shows of a box.
 func card(box, selector string) string { return fmt.Sprintf(".box[data-box=%s] %s", box, selector) }
 
-func (w *fleetWorld) panel(ctx context.Context) error {
+func (w *fleetWorld) panel(ctx context.Context, t *testing.T) {
 	h := w.desk
 	var asked int
 	requests := `performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/api/v1/fleet")).length`
-	if err := h.Evaluate(ctx, requests, &asked); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, "b"); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, requests, &asked))
+	require.NoError(t, h.Press(ctx, "b"))
 	for selector, text := range map[string]string{
 		"#boxes-sum": "2 of 2 run, 3 cameras", card("a", ".pill"): "Runs", card("b", ".pill"): "Cordoned", card("b", ".box-figures"): "2 of 8 cameras",
 		card("b", ".box-labels"): "near=b", card("b", ".box-cameras"): w.watched, card("a", ".box-head"): "this page's",
 	} {
-		if err := h.says(ctx, selector, text); err != nil {
-			return err
-		}
+		require.NoError(t, h.says(ctx, selector, text))
 	}
-	if err := h.eventually(ctx, "a link to box b", fmt.Sprintf(`document.querySelector(%q)?.href === %q`, card("b", "a.box-name"), w.b.Page)); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "it to be asked again", fmt.Sprintf(`%s >= %d`, requests, asked+3)); err != nil {
-		return err
-	}
-	return h.picture(ctx, "2-panel")
+	require.NoError(t, h.eventually(ctx, "a link to box b", fmt.Sprintf(`document.querySelector(%q)?.href === %q`, card("b", "a.box-name"), w.b.Page)))
+	require.NoError(t, h.eventually(ctx, "it to be asked again", fmt.Sprintf(`%s >= %d`, requests, asked+3)))
+	require.NoError(t, h.picture(ctx, "2-panel"))
 }
 
 // noteFlashes has the page note, from now on, what it says beside that the camera is live or moves, and the longest time
@@ -385,9 +342,9 @@ func (h *hand) openMove(ctx context.Context, camera, box string) error {
 	return h.inSight(ctx, "#box-to")
 }
 
-func (w *fleetWorld) movedHere(ctx context.Context) error {
+func (w *fleetWorld) movedHere(ctx context.Context, t *testing.T) {
 	h := w.desk
-	return w.moves(ctx, "a", func() error {
+	require.NoError(t, w.moves(ctx, "a", func() error {
 		if err := h.openMove(ctx, w.watched, "b"); err != nil {
 			return err
 		}
@@ -404,15 +361,13 @@ func (w *fleetWorld) movedHere(ctx context.Context) error {
 			return err
 		}
 		return h.says(ctx, card("a", ".box-cameras"), w.watched)
-	})
+	}))
 }
 
-func (w *fleetWorld) movedAway(ctx context.Context) error {
+func (w *fleetWorld) movedAway(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.hold(ctx, "a"); err != nil {
-		return err
-	}
-	return w.moves(ctx, "b", func() error {
+	require.NoError(t, w.hold(ctx, "a"))
+	require.NoError(t, w.moves(ctx, "b", func() error {
 		if err := h.openMove(ctx, w.watched, "a"); err != nil {
 			return err
 		}
@@ -420,71 +375,38 @@ func (w *fleetWorld) movedAway(ctx context.Context) error {
 			return err
 		}
 		return h.outOfSight(ctx, "#box-dialog")
-	})
+	}))
 }
 
-func (w *fleetWorld) movedWhileMarking(ctx context.Context) error {
+func (w *fleetWorld) movedWhileMarking(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.begin(ctx); err != nil {
-		return err
-	}
-	if err := w.give(ctx, w.watched, "a"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#toast", "Freeze a newer one"); err != nil {
-		return err
-	}
-	if _, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" }); err != nil {
-		return err
-	}
-	if err := h.live(ctx, w.watched); err != nil {
-		return err
-	}
-	return w.give(ctx, w.watched, "b")
+	require.NoError(t, h.begin(ctx))
+	require.NoError(t, w.give(ctx, w.watched, "a"))
+	require.NoError(t, h.says(ctx, "#toast", "Freeze a newer one"))
+	_, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" })
+	require.NoError(t, err)
+	require.NoError(t, h.live(ctx, w.watched))
+	require.NoError(t, w.give(ctx, w.watched, "b"))
 }
 
-func (w *fleetWorld) refused(ctx context.Context) error {
+func (w *fleetWorld) refused(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.hold(ctx, "b"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, card("a", ".pill"), "Runs"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, card("a", "[data-order=cordon]")); err != nil {
-		return err
-	}
-	if err := h.says(ctx, card("a", ".pill"), "Cordoned"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "the focus at what undoes it", fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, card("a", "[data-order=uncordon]"))); err != nil {
-		return err
-	}
-	if err := h.openMove(ctx, w.watched, "b"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#box-submit"); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "box", "cordoned"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "4-refused"); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, kb.Escape); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#box-dialog"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, card("a", "[data-order=uncordon]")); err != nil {
-		return err
-	}
-	return h.says(ctx, card("a", ".pill"), "Runs")
+	require.NoError(t, w.hold(ctx, "b"))
+	require.NoError(t, h.says(ctx, card("a", ".pill"), "Runs"))
+	require.NoError(t, h.press(ctx, card("a", "[data-order=cordon]")))
+	require.NoError(t, h.says(ctx, card("a", ".pill"), "Cordoned"))
+	require.NoError(t, h.eventually(ctx, "the focus at what undoes it", fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, card("a", "[data-order=uncordon]"))))
+	require.NoError(t, h.openMove(ctx, w.watched, "b"))
+	require.NoError(t, h.press(ctx, "#box-submit"))
+	require.NoError(t, h.beside(ctx, "box", "cordoned"))
+	require.NoError(t, h.picture(ctx, "4-refused"))
+	require.NoError(t, h.Press(ctx, kb.Escape))
+	require.NoError(t, h.outOfSight(ctx, "#box-dialog"))
+	require.NoError(t, h.press(ctx, card("a", "[data-order=uncordon]")))
+	require.NoError(t, h.says(ctx, card("a", ".pill"), "Runs"))
 }
 
-func (w *fleetWorld) drained(ctx context.Context) error {
+func (w *fleetWorld) drained(ctx context.Context, t *testing.T) {
 	h := w.desk
 	drained := func(s fleetStatus) error {
 		for _, b := range s.Boxes {
@@ -494,25 +416,15 @@ func (w *fleetWorld) drained(ctx context.Context) error {
 		}
 		return errors.New("it is not drained")
 	}
-	if err := h.press(ctx, card("b", "[data-order=drain]")); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#box-dialog-title", "Drain b?"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "5-drain"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#box-cancel"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#box-dialog"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, card("b", "[data-order=drain]")))
+	require.NoError(t, h.says(ctx, "#box-dialog-title", "Drain b?"))
+	require.NoError(t, h.picture(ctx, "5-drain"))
+	require.NoError(t, h.press(ctx, "#box-cancel"))
+	require.NoError(t, h.outOfSight(ctx, "#box-dialog"))
 	if err := h.says(ctx, card("b", ".pill"), "Cordoned"); err != nil { // nothing was done
-		return err
+		t.Fatal(err)
 	}
-	if err := w.moves(ctx, "a", func() error {
+	require.NoError(t, w.moves(ctx, "a", func() error {
 		if err := h.press(ctx, card("b", "[data-order=drain]")); err != nil {
 			return err
 		}
@@ -523,17 +435,11 @@ func (w *fleetWorld) drained(ctx context.Context) error {
 			return err
 		}
 		return w.settled(ctx, "box b to have no cameras", drained)
-	}); err != nil {
-		return err
-	}
-	if err := h.says(ctx, card("b", ".box-figures"), "0 of 8 cameras"); err != nil {
-		return err
-	}
+	}))
+	require.NoError(t, h.says(ctx, card("b", ".box-figures"), "0 of 8 cameras"))
 	dark, err := w.fleetTab(ctx, browser.Tab{Theme: "dark", Width: 1280, Height: 1000, Scale: 1})
-	if err != nil {
-		return err
-	}
-	return dark.picture(ctx, "6-drained-dark")
+	require.NoError(t, err)
+	require.NoError(t, dark.picture(ctx, "6-drained-dark"))
 }
 
 // fleetTab opens another tab with the panel, once all of it is there.
@@ -564,41 +470,23 @@ func (w *fleetWorld) fleetTab(ctx context.Context, tab browser.Tab) (*hand, erro
 	return h, h.Evaluate(ctx, `(document.querySelector("#boxes").scrollIntoView({ block: "nearest" }), true)`, new(bool))
 }
 
-func (w *fleetWorld) uncordoned(ctx context.Context) error {
+func (w *fleetWorld) uncordoned(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, card("b", "[data-order=uncordon]")); err != nil {
-		return err
-	}
-	if err := h.says(ctx, card("b", ".pill"), "Runs"); err != nil {
-		return err
-	}
-	return w.prepare(ctx)
+	require.NoError(t, h.press(ctx, card("b", "[data-order=uncordon]")))
+	require.NoError(t, h.says(ctx, card("b", ".pill"), "Runs"))
+	require.NoError(t, w.prepare(ctx))
 }
 
-func (w *fleetWorld) boxesOnPhone(ctx context.Context) error {
+func (w *fleetWorld) boxesOnPhone(ctx context.Context, t *testing.T) {
 	h, err := w.fleetTab(ctx, browser.Tab{Theme: "dark", Width: phoneWidth, Height: 844, Scale: 2, Touch: true})
-	if err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "7-phone"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, card("b", "[data-order=drain]")); err != nil {
-		return err
-	}
-	if err := h.inSight(ctx, "#box-submit"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "8-phone-drain"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "nothing to be wider than the phone", fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, phoneWidth)); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#box-cancel"); err != nil {
-		return err
-	}
-	return h.outOfSight(ctx, "#box-dialog")
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "7-phone"))
+	require.NoError(t, h.press(ctx, card("b", "[data-order=drain]")))
+	require.NoError(t, h.inSight(ctx, "#box-submit"))
+	require.NoError(t, h.picture(ctx, "8-phone-drain"))
+	require.NoError(t, h.eventually(ctx, "nothing to be wider than the phone", fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, phoneWidth)))
+	require.NoError(t, h.press(ctx, "#box-cancel"))
+	require.NoError(t, h.outOfSight(ctx, "#box-dialog"))
 }
 
 // inventedFleet has the page believe in another fleet.
@@ -618,177 +506,98 @@ const inventedFleet = `(() => {
   return true;
 })()`
 
-func (w *fleetWorld) anyFleet(ctx context.Context) error {
+func (w *fleetWorld) anyFleet(ctx context.Context, t *testing.T) {
 	h, err := w.fleetTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 1000, Scale: 1})
-	if err != nil {
-		return err
-	}
-	if err := h.Evaluate(ctx, inventedFleet, new(bool)); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#unplaced-list", "requires near=moon"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.Evaluate(ctx, inventedFleet, new(bool)))
+	require.NoError(t, h.says(ctx, "#unplaced-list", "requires near=moon"))
 	for selector, want := range map[string]string{
 		card("a", ".box-figures"): "45.5 of 120.0 frames/s0 of 1 camera", card("b", ".box-figures"): "187.5 of 60.0 frames/s15 cameras",
 		card("night", ".pill"): "Silent", card("gone", ".pill"): "Left", card("b", ".pill"): "Cordoned",
 		card("b", "[data-camera=camera-3]"): "camera-312.5/sMovefrom night, which fell silent",
 	} {
-		if err := h.says(ctx, selector, want); err != nil {
-			return err
-		}
+		require.NoError(t, h.says(ctx, selector, want))
 	}
 	// The bar is as long as it should be, and red where the box has more than it can do; no box leads to a script.
-	if err := h.eventually(ctx, "the bars", `((a, b) => Math.abs(a.firstChild.offsetWidth / a.offsetWidth - 45.5 / 120) < 0.02 && b.firstChild.offsetWidth === b.offsetWidth && b.dataset.over === "true"
-  && document.querySelectorAll("#boxes a[href^=javascript]").length === 0)(...document.querySelectorAll(".box[data-state=runs] .load, .box[data-box=b] .load"))`); err != nil {
-		return err
-	}
-	return h.picture(ctx, "12-any")
+	require.NoError(t, h.eventually(ctx, "the bars", `((a, b) => Math.abs(a.firstChild.offsetWidth / a.offsetWidth - 45.5 / 120) < 0.02 && b.firstChild.offsetWidth === b.offsetWidth && b.dataset.over === "true"
+  && document.querySelectorAll("#boxes a[href^=javascript]").length === 0)(...document.querySelectorAll(".box[data-state=runs] .load, .box[data-box=b] .load"))`))
+	require.NoError(t, h.picture(ctx, "12-any"))
 }
 
-func (w *fleetWorld) addedWithLabel(ctx context.Context) error {
+func (w *fleetWorld) addedWithLabel(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.press(ctx, "#add-camera"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-url", w.video.URL()); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-name", "west"); err != nil {
-		return err
-	}
-	if err := h.tested(ctx); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-more summary"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-requires", "near"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.beside(ctx, "requires", "NAME=VALUE"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "9-requires"); err != nil {
-		return err
-	}
-	if err := h.fill(ctx, "#camera-requires", "near=b"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#camera-submit"); err != nil {
-		return err
-	}
-	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
-		return err
-	}
-	if err := w.hold(ctx, "a"); err != nil {
-		return err
-	}
-	if err := h.live(ctx, "west"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#camera-box", "box b"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#edit-camera"); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "the label in the field", `document.querySelector("#camera-requires").value === "near=b"`); err != nil {
-		return err
-	}
-	return h.press(ctx, "#camera-cancel")
+	require.NoError(t, h.press(ctx, "#add-camera"))
+	require.NoError(t, h.fill(ctx, "#camera-url", w.video.URL()))
+	require.NoError(t, h.fill(ctx, "#camera-name", "west"))
+	require.NoError(t, h.tested(ctx))
+	require.NoError(t, h.press(ctx, "#camera-more summary"))
+	require.NoError(t, h.fill(ctx, "#camera-requires", "near"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.beside(ctx, "requires", "NAME=VALUE"))
+	require.NoError(t, h.picture(ctx, "9-requires"))
+	require.NoError(t, h.fill(ctx, "#camera-requires", "near=b"))
+	require.NoError(t, h.press(ctx, "#camera-submit"))
+	require.NoError(t, h.outOfSight(ctx, "#camera-dialog"))
+	require.NoError(t, w.hold(ctx, "a"))
+	require.NoError(t, h.live(ctx, "west"))
+	require.NoError(t, h.says(ctx, "#camera-box", "box b"))
+	require.NoError(t, h.press(ctx, "#edit-camera"))
+	require.NoError(t, h.eventually(ctx, "the label in the field", `document.querySelector("#camera-requires").value === "near=b"`))
+	require.NoError(t, h.press(ctx, "#camera-cancel"))
 }
 
-func (w *fleetWorld) killed(ctx context.Context) error {
+func (w *fleetWorld) killed(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.hold(ctx, "b"); err != nil {
-		return err
-	}
-	if err := w.settled(ctx, "a camera on box b that is not bound to it", func(s fleetStatus) error {
+	require.NoError(t, w.hold(ctx, "b"))
+	require.NoError(t, w.settled(ctx, "a camera on box b that is not bound to it", func(s fleetStatus) error {
 		i := slices.IndexFunc(s.of("b"), func(name string) bool { return name != "west" })
 		if i < 0 {
 			return errors.New("there is none")
 		}
 		w.watched = s.of("b")[i]
 		return nil
-	}); err != nil {
-		return err
-	}
-	if err := h.press(ctx, tile(w.watched, "a")); err != nil {
-		return err
-	}
-	if err := h.live(ctx, w.watched); err != nil {
-		return err
-	}
-	if err := h.Evaluate(ctx, noteFlashes, new(bool)); err != nil {
-		return err
-	}
+	}))
+	require.NoError(t, h.press(ctx, tile(w.watched, "a")))
+	require.NoError(t, h.live(ctx, w.watched))
+	require.NoError(t, h.Evaluate(ctx, noteFlashes, new(bool)))
 	w.b.Kill()
 	killed := time.Now()
-	if err := w.settled(ctx, "its cameras on box a", func(s fleetStatus) error {
+	require.NoError(t, w.settled(ctx, "its cameras on box a", func(s fleetStatus) error {
 		if len(s.of("a")) != 3 {
 			return errors.New("they are not yet")
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	if err := h.shows(ctx, w.watched, "a"); err != nil {
-		return err
-	}
+	}))
+	require.NoError(t, h.shows(ctx, w.watched, "a"))
 	var gap float64
-	if err := h.Evaluate(ctx, `gap`, &gap); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, `gap`, &gap))
 	w.note("after the death of the box, the longest time without a picture: %.0f ms", gap)
-	if err := h.says(ctx, card("b", ".pill"), "Silent"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#unplaced-list", "west"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, tile("west", ""), "no box that takes cameras has the labels"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, tile("west", "a")); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#veil", "No box runs this camera"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#veil", "has the labels"); err != nil {
-		return err
-	}
+	require.NoError(t, h.says(ctx, card("b", ".pill"), "Silent"))
+	require.NoError(t, h.says(ctx, "#unplaced-list", "west"))
+	require.NoError(t, h.says(ctx, tile("west", ""), "no box that takes cameras has the labels"))
+	require.NoError(t, h.press(ctx, tile("west", "a")))
+	require.NoError(t, h.says(ctx, "#veil", "No box runs this camera"))
+	require.NoError(t, h.says(ctx, "#veil", "has the labels"))
 	w.note("it was known of all cameras %v after it", time.Since(killed).Round(100*time.Millisecond))
-	return h.picture(ctx, "10-killed")
+	require.NoError(t, h.picture(ctx, "10-killed"))
 }
 
 // fleetConsole is console, less what Chromium says of requests that were to fail, and of those to a box that moves or dies.
-func (w *fleetWorld) fleetConsole(context.Context) error {
+func (w *fleetWorld) fleetConsole(_ context.Context, t *testing.T) {
 	expected := func(fault string) bool {
 		return strings.Contains(fault, "/live") || streamEnded(fault) || strings.Contains(fault, "/move") && strings.Contains(fault, "409 (") ||
 			strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "502 (") || strings.Contains(fault, "503 ("))
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), expected); len(faults) > 0 {
-		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+		t.Fatalf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
 	}
-	return nil
 }
 
-func (w *fleetWorld) fleetViewers(ctx context.Context) error {
+func (w *fleetWorld) fleetViewers(ctx context.Context, t *testing.T) {
 	w.url = w.a.Page + "?token=" + url.QueryEscape(viewerToken)
 	h, err := w.fleetTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 1000, Scale: 1})
-	if err != nil {
-		return err
-	}
-	if err := h.says(ctx, card("a", ".box-cameras"), w.watched); err != nil {
-		return err
-	}
-	if err := h.eventually(ctx, "no buttons", `[...document.querySelectorAll("#boxes button")].every((b) => !b.checkVisibility())`); err != nil {
-		return err
-	}
-	return h.picture(ctx, "11-viewer")
+	require.NoError(t, err)
+	require.NoError(t, h.says(ctx, card("a", ".box-cameras"), w.watched))
+	require.NoError(t, h.eventually(ctx, "no buttons", `[...document.querySelectorAll("#boxes button")].every((b) => !b.checkVisibility())`))
+	require.NoError(t, h.picture(ctx, "11-viewer"))
 }

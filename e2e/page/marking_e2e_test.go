@@ -9,9 +9,11 @@ import (
 	"image"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
@@ -42,33 +44,23 @@ func (w *world) scribble(ctx context.Context, h *hand) (seq uint64, err error) {
 	return seq, h.previewed(ctx)
 }
 
-func (w *world) mark(ctx context.Context) error {
+func (w *world) mark(ctx context.Context, t *testing.T) {
 	h := w.desk
 	seq, err := w.scribble(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := h.name(ctx, "lady"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.name(ctx, "lady"))
 	from := w.log.count()
 	at, err := h.accept(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	m, err := w.log.until(ctx, from, "lady", func(m *segdv1.MaskFrame) bool { return object(m, "lady") != nil })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	took := m.GetPublishTime().AsTime().Sub(at)
 	w.note("marked on frame %d, accepted; %v later the masks of frame %d had it", seq, took.Round(time.Millisecond), m.GetSequence())
 	if took > *within {
-		return fmt.Errorf("the first masks with it came %v after accepting; want %v at most", took, *within)
+		t.Fatalf("the first masks with it came %v after accepting; want %v at most", took, *within)
 	}
-	if err := w.followed(ctx, "lady", m.GetSequence()); err != nil {
-		return err
-	}
-	return h.picture(ctx, "1-followed")
+	require.NoError(t, w.followed(ctx, "lady", m.GetSequence()))
+	require.NoError(t, h.picture(ctx, "1-followed"))
 }
 
 // leave throws marks away, which has to be asked for twice.
@@ -83,14 +75,11 @@ func (h *hand) leave(ctx context.Context) error {
 }
 
 // looks keeps how the page looks while a user marks with strokes.
-func (w *world) looks(ctx context.Context) error {
-	if _, err := w.scribble(ctx, w.desk); err != nil {
-		return err
-	}
-	if err := w.desk.picture(ctx, "2-marking"); err != nil {
-		return err
-	}
-	return w.desk.leave(ctx)
+func (w *world) looks(ctx context.Context, t *testing.T) {
+	_, err := w.scribble(ctx, w.desk)
+	require.NoError(t, err)
+	require.NoError(t, w.desk.picture(ctx, "2-marking"))
+	require.NoError(t, w.desk.leave(ctx))
 }
 
 // leastFrames are few because a busy machine drops frames.
@@ -165,52 +154,38 @@ const painting = `(async () => {
   return { wrong, area, counting: sketch.counting().map((m) => m.points[0][0]) };
 })()`
 
-func (w *world) painted(ctx context.Context) error {
+func (w *world) painted(ctx context.Context, t *testing.T) {
 	var got struct {
 		Wrong, Area int
 		Counting    []float64
 	}
-	if err := w.desk.Evaluate(ctx, painting, &got); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.Evaluate(ctx, painting, &got))
 	if got.Wrong != 0 || got.Area < 1000 {
-		return fmt.Errorf("%d pixels differ, of %d", got.Wrong, got.Area)
+		t.Fatalf("%d pixels differ, of %d", got.Wrong, got.Area)
 	}
 	if !slices.Equal(got.Counting, []float64{30}) {
-		return fmt.Errorf("marks that begin at %v count; want the second box alone", got.Counting)
+		t.Fatalf("marks that begin at %v count; want the second box alone", got.Counting)
 	}
-	return nil
 }
 
-func (w *world) keyboard(ctx context.Context) error {
+func (w *world) keyboard(ctx context.Context, t *testing.T) {
 	h := w.desk
 	for _, key := range []string{"n", "x", " ", kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, " "} {
-		if err := h.Press(ctx, key); err != nil {
-			return err
-		}
+		require.NoError(t, h.Press(ctx, key))
 		if key == "n" {
-			if _, err := h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" }); err != nil {
-				return err
-			}
+			_, err := h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" })
+			require.NoError(t, err)
 		}
 	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "4-keyboard"); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, kb.Escape); err != nil {
-		return err
-	}
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.picture(ctx, "4-keyboard"))
+	require.NoError(t, h.Press(ctx, kb.Escape))
 	if s, err := h.said(ctx); err != nil || s.Mode != "marking" {
-		return errors.Join(err, fmt.Errorf("marks were thrown away by Escape without asking: %+v", s))
+		t.Fatal(errors.Join(err, fmt.Errorf("marks were thrown away by Escape without asking: %+v", s)))
 	}
-	if err := h.Press(ctx, kb.Escape); err != nil {
-		return err
-	}
+	require.NoError(t, h.Press(ctx, kb.Escape))
 	_, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" })
-	return err
+	require.NoError(t, err)
 }
 
 // What never moves: the sign on the lamp post and the white car.
@@ -237,96 +212,69 @@ func (h *hand) outlined(ctx context.Context, name string, r image.Rectangle) err
 }
 
 // twoTabs lets both choose their new object's number before either has sent it.
-func (w *world) twoTabs(ctx context.Context) (err error) {
-	if w.second, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1100, Height: 720, Scale: 1}); err != nil {
-		return err
-	}
+func (w *world) twoTabs(ctx context.Context, t *testing.T) {
+	var err error
+	w.second, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1100, Height: 720, Scale: 1})
+	require.NoError(t, err)
 	for _, one := range []struct {
 		h    *hand
 		name string
 		at   image.Rectangle
 	}{{w.desk, "sign", sign}, {w.second, "car", car}} {
-		if err := one.h.begin(ctx); err != nil {
-			return err
-		}
-		if err := one.h.outlined(ctx, one.name, one.at); err != nil {
-			return err
-		}
+		require.NoError(t, one.h.begin(ctx))
+		require.NoError(t, one.h.outlined(ctx, one.name, one.at))
 	}
-	if err := w.desk.picture(ctx, "5-first-tab"); err != nil {
-		return err
-	}
-	if err := w.second.picture(ctx, "5-second-tab"); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.picture(ctx, "5-first-tab"))
+	require.NoError(t, w.second.picture(ctx, "5-second-tab"))
 	for _, h := range []*hand{w.desk, w.second} {
 		if _, err := h.accept(ctx); err != nil {
-			return err
+			t.Fatal(err)
 		}
 	}
 	if _, err := w.log.until(ctx, w.log.count(), fmt.Sprintf("a sign at %v and a car at %v", sign, car), func(m *segdv1.MaskFrame) bool {
 		return lies(object(m, "sign"), sign) && lies(object(m, "car"), car)
 	}); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	for _, label := range []string{"sign", "car"} {
 		for _, h := range []*hand{w.desk, w.second} {
-			if err := h.listed(ctx, label); err != nil {
-				return err
-			}
+			require.NoError(t, h.listed(ctx, label))
 		}
 	}
-	return w.desk.picture(ctx, "6-four-objects")
+	require.NoError(t, w.desk.picture(ctx, "6-four-objects"))
 }
 
 // empty outlines a piece of the lawn and strokes all of it away again.
-func (w *world) empty(ctx context.Context) (err error) {
+func (w *world) empty(ctx context.Context, t *testing.T) {
+	var err error
 	if w.second == nil { // where this step is taken alone
-		if w.second, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1100, Height: 720, Scale: 1}); err != nil {
-			return err
-		}
+		w.second, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1100, Height: 720, Scale: 1})
+		require.NoError(t, err)
 	}
 	h, lawn := w.desk, image.Rect(110, 500, 126, 516)
-	if err := h.begin(ctx); err != nil {
-		return err
-	}
-	if err := h.outlined(ctx, "nothing", lawn); err != nil {
-		return err
-	}
-	if err := h.tool(ctx, "background"); err != nil {
-		return err
-	}
+	require.NoError(t, h.begin(ctx))
+	require.NoError(t, h.outlined(ctx, "nothing", lawn))
+	require.NoError(t, h.tool(ctx, "background"))
 	for y := lawn.Min.Y - 2; y <= lawn.Max.Y+2; y += 4 {
-		if err := h.draw(ctx, image.Pt(lawn.Min.X-8, y), image.Pt(lawn.Max.X+8, y)); err != nil {
-			return err
-		}
+		require.NoError(t, h.draw(ctx, image.Pt(lawn.Min.X-8, y), image.Pt(lawn.Max.X+8, y)))
 	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, h.previewed(ctx))
+	_, err = h.accept(ctx)
+	require.NoError(t, err)
 	const told = "nothing is not followed: it has no mask in frame"
 	for _, h := range []*hand{w.second, h} {
 		moment, cancel := soon(ctx)
 		_, err := h.until(moment, "word that it is not followed", func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), told) })
 		cancel()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 	}
 	if n := strings.Count(h.text(ctx, "#toast"), told); n != 1 {
-		return fmt.Errorf("the page says %d times that it is not followed; want once: %q", n, h.text(ctx, "#toast"))
+		t.Fatalf("the page says %d times that it is not followed; want once: %q", n, h.text(ctx, "#toast"))
 	}
-	if err := h.picture(ctx, "6-no-mask"); err != nil {
-		return err
-	}
-	if err := h.undo(ctx, "nothing is marked"); err != nil {
-		return err
-	}
+	require.NoError(t, h.picture(ctx, "6-no-mask"))
+	require.NoError(t, h.undo(ctx, "nothing is marked"))
 	_, err = h.until(ctx, "a list without it", func(said) bool { return !slices.Contains(h.labels(ctx), "nothing") })
-	return err
+	require.NoError(t, err)
 }
 
 // lies tells whether an object is what was marked at a place. It need not be the whole
@@ -350,24 +298,17 @@ func (h *hand) labels(ctx context.Context) []string {
 }
 
 // slow freezes, takes its time, and accepts when all frames of then are long gone.
-func (w *world) slow(ctx context.Context) error {
+func (w *world) slow(ctx context.Context, t *testing.T) {
 	h := w.desk
 	seq, _, err := h.freeze(ctx, 0, clipFrames, func() error { return h.Press(ctx, "n") })
-	if err != nil {
-		return err
-	}
-	if err := harness.Pause(ctx, *draw); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, harness.Pause(ctx, *draw))
 	if err := h.outlined(ctx, "late", image.Rect(150, 480, 250, 540)); err != nil { // the vest on the grass
-		return err
+		t.Fatal(err)
 	}
 	m, err := w.accepted(ctx, h, "late")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("frozen on frame %d, accepted when %d was the newest", seq, m.GetSequence())
-	return nil
 }
 
 // accepted presses Accept and waits for the object's first mask.

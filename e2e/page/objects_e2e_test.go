@@ -5,13 +5,14 @@ package page
 import (
 	"context"
 	"errors"
-	"fmt"
 	"image"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -55,15 +56,12 @@ func (h *hand) undo(ctx context.Context, what string) error {
 }
 
 // toast: what undo needs is kept until undo is done, and the picture below what is told can be drawn on.
-func (w *world) toast(ctx context.Context) error {
+func (w *world) toast(ctx context.Context, t *testing.T) {
 	var got struct{ Early, Below, Then []string }
-	if err := w.desk.Evaluate(ctx, toastOver, &got); err != nil {
-		return err
-	}
+	require.NoError(t, w.desk.Evaluate(ctx, toastOver, &got))
 	if len(got.Early) > 0 || !slices.Equal(got.Below, []string{"canvas"}) || !slices.Equal(got.Then, []string{"undone", "gone"}) {
-		return fmt.Errorf("before undo was done: %q; below the text: %q; then: %q", got.Early, got.Below, got.Then)
+		t.Fatalf("before undo was done: %q; below the text: %q; then: %q", got.Early, got.Below, got.Then)
 	}
-	return nil
 }
 
 const toastOver = `(async () => {
@@ -92,28 +90,18 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
 }
 
-func (w *world) remove(ctx context.Context) error {
+func (w *world) remove(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.discard(ctx, "second person"); err != nil {
-		return err
-	}
-	if err := h.undo(ctx, "second person is removed"); err != nil {
-		return err
-	}
-	if _, err := w.there(ctx, "second person"); err != nil {
-		return err
-	}
+	require.NoError(t, w.discard(ctx, "second person"))
+	require.NoError(t, h.undo(ctx, "second person is removed"))
+	_, err := w.there(ctx, "second person")
+	require.NoError(t, err)
 	// Both are in the way of what follows: one is the person to be marked, and the other
 	// walks off, and strangers may be taken for it then.
 	for _, label := range []string{"person", "second person"} {
-		if err := h.listed(ctx, label); err != nil {
-			return err
-		}
-		if err := w.discard(ctx, label); err != nil {
-			return err
-		}
+		require.NoError(t, h.listed(ctx, label))
+		require.NoError(t, w.discard(ctx, label))
 	}
-	return nil
 }
 
 // alone removes all objects, as a person who is followed is in the way of marking her
@@ -133,46 +121,31 @@ func (w *world) alone(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) rename(ctx context.Context) error {
+func (w *world) rename(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.pressRow(ctx, "person", ".rename"); err != nil {
-		return err
-	}
+	require.NoError(t, h.pressRow(ctx, "person", ".rename"))
 	if err := h.Type(ctx, "walker"); err != nil { // the old name is selected
-		return err
+		t.Fatal(err)
 	}
-	if err := h.Press(ctx, kb.Enter); err != nil {
-		return err
-	}
+	require.NoError(t, h.Press(ctx, kb.Enter))
 	m, err := w.there(ctx, "walker")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	if object(m, "person") != nil {
-		return errors.New("the old name is there still")
+		t.Fatal("the old name is there still")
 	}
-	if err := h.listed(ctx, "walker"); err != nil {
-		return err
-	}
-	if err := h.undo(ctx, "is called walker"); err != nil {
-		return err
-	}
-	if _, err = w.there(ctx, "person"); err != nil {
-		return err
-	}
-	return h.listed(ctx, "person")
+	require.NoError(t, h.listed(ctx, "walker"))
+	require.NoError(t, h.undo(ctx, "is called walker"))
+	_, err = w.there(ctx, "person")
+	require.NoError(t, err)
+	require.NoError(t, h.listed(ctx, "person"))
 }
 
 // correct wipes the lower half of the walker's mask away.
-func (w *world) correct(ctx context.Context) error {
+func (w *world) correct(ctx context.Context, t *testing.T) {
 	h := w.desk
 	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.pressRow(ctx, "person", ".correct") })
-	if err != nil {
-		return err
-	}
-	if err := h.tool(ctx, "erase"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.tool(ctx, "erase"))
 	box := w.walker[clip].Box()
 	var wipe []image.Point // to and fro, with few points: she is gone soon
 	from, to := box.Min.X-8, box.Max.X+8
@@ -180,32 +153,18 @@ func (w *world) correct(ctx context.Context) error {
 		wipe = append(wipe, image.Pt(from, y), image.Pt(to, y))
 		from, to = to, from
 	}
-	if err := h.draw(ctx, wipe...); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "3-erasing"); err != nil {
-		return err
-	}
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, h.draw(ctx, wipe...))
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.picture(ctx, "3-erasing"))
+	_, err = h.accept(ctx)
+	require.NoError(t, err)
 	half, err := w.walkerIs(ctx, "half a person", func(high float64) bool { return high < 0.75 })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("frame %d was corrected; by frame %d it is half of her", seq, half.GetSequence())
-	if err := h.undo(ctx, "is marked"); err != nil {
-		return err
-	}
+	require.NoError(t, h.undo(ctx, "is marked"))
 	again, err := w.walkerIs(ctx, "the whole person", func(high float64) bool { return high > 0.85 })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("undone by frame %d", again.GetSequence())
-	return nil
 }
 
 // walkerIs waits for a mask of the walker whose height is as is wanted, as a share of the reference's in that frame: she gets smaller.

@@ -90,7 +90,7 @@ func (w *world) start(t *testing.T, args ...string) {
 // A step is one thing that must work.
 type step struct {
 	name string
-	do   func(context.Context) error
+	do   func(context.Context, *testing.T)
 }
 
 // steps takes one after the other, until one fails.
@@ -103,16 +103,18 @@ func (w *world) steps(t *testing.T, all []step) {
 }
 
 // take does one thing that must work.
-func (w *world) take(t *testing.T, do func(context.Context) error) {
+func (w *world) take(t *testing.T, do func(context.Context, *testing.T)) {
 	t.Helper()
 	w.note = t.Logf
 	limit := *draw + stepLimit
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("not done after %v", limit))
 	defer cancel()
-	if err := do(ctx); err != nil {
-		w.pictureAll(t.Context())
-		t.Fatal(err)
-	}
+	defer func() {
+		if t.Failed() {
+			w.pictureAll(t.Context())
+		}
+	}()
+	do(ctx, t)
 }
 
 // pictureAll keeps how the pages look when something failed.
@@ -136,7 +138,7 @@ func (w *world) tab(ctx context.Context, tab browser.Tab) (*hand, error) {
 	return h, err
 }
 
-func (w *world) console(context.Context) error {
+func (w *world) console(_ context.Context, t *testing.T) {
 	// Chromium itself complains of an answer that is a refusal: one zone was to get one, and a preview does while as many are
 	// being made as may be, as of two tabs. The page asks again then.
 	refused := func(fault string) bool {
@@ -144,7 +146,6 @@ func (w *world) console(context.Context) error {
 			strings.Contains(fault, "409 (Conflict)") && (strings.Contains(fault, "/cameras/demo/annotations?preview=true") || strings.Contains(fault, "/things"))
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), refused); len(faults) > 0 {
-		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+		t.Fatalf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
 	}
-	return nil
 }

@@ -6,58 +6,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
 )
 
-func (w *world) onPhone(ctx context.Context) error {
+func (w *world) onPhone(ctx context.Context, t *testing.T) {
 	h, err := w.withPhone(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.alone(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, w.alone(ctx))
 	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.press(ctx, "#mark") })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	box := w.walker[clip].Box().Inset(-4)
-	if err := h.tool(ctx, "box"); err != nil {
-		return err
-	}
-	if err := h.draw(ctx, box.Min, box.Max); err != nil {
-		return err
-	}
+	require.NoError(t, h.tool(ctx, "box"))
+	require.NoError(t, h.draw(ctx, box.Min, box.Max))
 	body, _ := strokes(w.walker[clip])
-	if err := h.tool(ctx, "object"); err != nil {
-		return err
-	}
-	if err := h.draw(ctx, body...); err != nil {
-		return err
-	}
-	if err := h.name(ctx, "by phone"); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "8-phone-marking"); err != nil {
-		return err
-	}
+	require.NoError(t, h.tool(ctx, "object"))
+	require.NoError(t, h.draw(ctx, body...))
+	require.NoError(t, h.name(ctx, "by phone"))
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.picture(ctx, "8-phone-marking"))
 	from := w.log.count()
 	at, err := h.accept(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	m, err := w.log.until(ctx, from, "by phone", func(m *segdv1.MaskFrame) bool { return object(m, "by phone").GetArea() > 0 })
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("marked on frame %d; %v after accepting the masks of frame %d had it", seq, m.GetPublishTime().AsTime().Sub(at).Round(time.Millisecond), m.GetSequence())
-	return w.followed(ctx, "by phone", m.GetSequence())
+	require.NoError(t, w.followed(ctx, "by phone", m.GetSequence()))
 }
 
 func (w *world) withPhone(ctx context.Context) (_ *hand, err error) {
@@ -85,56 +64,36 @@ func (h *hand) fits(ctx context.Context) error {
 
 // fingers zooms in with two and draws with one; the drawing must be where the finger
 // was, on the enlarged picture.
-func (w *world) fingers(ctx context.Context) error {
+func (w *world) fingers(ctx context.Context, t *testing.T) {
 	h, err := w.withPhone(ctx)
-	if err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "7-phone"); err != nil {
-		return err
-	}
-	if err := h.begin(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "7-phone"))
+	require.NoError(t, h.begin(ctx))
 	canvas, err := h.Find(ctx, "#canvas")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	middle := canvas.Middle()
 	var left, right []browser.Point
 	for d := 20.0; d <= 80; d += 10 {
 		left = append(left, browser.Point{X: middle.X - d, Y: middle.Y})
 		right = append(right, browser.Point{X: middle.X + d, Y: middle.Y})
 	}
-	if err := h.Touch(ctx, left, right); err != nil {
-		return err
-	}
+	require.NoError(t, h.Touch(ctx, left, right))
 	if s, err := h.said(ctx); err != nil || s.Preview != "none" {
-		return errors.Join(err, fmt.Errorf("zooming drew something: %+v", s))
+		t.Fatal(errors.Join(err, fmt.Errorf("zooming drew something: %+v", s)))
 	}
-	if err := h.tool(ctx, "polygon"); err != nil {
-		return err
-	}
+	require.NoError(t, h.tool(ctx, "polygon"))
 	for _, d := range []browser.Point{{X: -60, Y: -60}, {X: 60, Y: -60}, {X: 60, Y: 60}, {X: -60, Y: 60}} {
-		if err := h.Touch(ctx, []browser.Point{{X: middle.X + d.X, Y: middle.Y + d.Y}}); err != nil {
-			return err
-		}
+		require.NoError(t, h.Touch(ctx, []browser.Point{{X: middle.X + d.X, Y: middle.Y + d.Y}}))
 	}
-	if err := h.press(ctx, "#close-shape"); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "8-phone-outline"); err != nil {
-		return err
-	}
+	require.NoError(t, h.press(ctx, "#close-shape"))
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.picture(ctx, "8-phone-outline"))
 	// The fingers went four times as far apart, and the corners are 120 CSS pixels from
 	// each other.
 	side := 120 / (4 * canvas.Width / width)
 	area := float64(h.previewedArea(ctx))
 	if area < 0.95*side*side || area > 1.05*side*side {
-		return fmt.Errorf("a square of %.1f pixels a side is previewed as %q", side, h.text(ctx, "#mark-status"))
+		t.Fatalf("a square of %.1f pixels a side is previewed as %q", side, h.text(ctx, "#mark-status"))
 	}
-	return h.leave(ctx)
+	require.NoError(t, h.leave(ctx))
 }

@@ -14,7 +14,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
@@ -26,7 +29,7 @@ func rectangle(b *segdv1.Box) image.Rectangle {
 
 // regions has the page show where objects are looked for: each of those that are seen lies in
 // a rectangle, as long as the button is pressed.
-func (w *world) regions(ctx context.Context) error {
+func (w *world) regions(ctx context.Context, t *testing.T) {
 	h := w.desk
 	parts := func(m *segdv1.MaskFrame) (all []image.Rectangle) {
 		for _, r := range m.GetRegionsOfInterest() {
@@ -41,44 +44,34 @@ func (w *world) regions(ctx context.Context) error {
 	}
 	const what = "parts of the picture that are looked at"
 	before, err := h.shown(ctx, what, round)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	for _, r := range parts(before.masks) {
 		if before.dashed(r) {
-			return fmt.Errorf("frame %d: a rectangle round %v before anybody wants it", before.masks.GetSequence(), r)
+			t.Fatalf("frame %d: a rectangle round %v before anybody wants it", before.masks.GetSequence(), r)
 		}
 	}
-	if err := h.toggleRegions(ctx, true); err != nil {
-		return err
-	}
+	require.NoError(t, h.toggleRegions(ctx, true))
 	on, err := h.shown(ctx, what, round)
-	if err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-regions"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "1-regions"))
 	w.note("frame %d: %v", on.masks.GetSequence(), on.masks.GetRegionsOfInterest())
 	for _, r := range parts(on.masks) {
 		if !on.dashed(r) {
-			return fmt.Errorf("frame %d: %v is looked at, and no rectangle round it: %v of its sides is white", on.masks.GetSequence(), r, on.edges(r))
+			t.Fatalf("frame %d: %v is looked at, and no rectangle round it: %v of its sides is white", on.masks.GetSequence(), r, on.edges(r))
 		}
 	}
 	for _, o := range on.masks.GetObjects() {
 		box := rectangle(o.GetBox())
 		if o.GetArea() > 0 && !slices.ContainsFunc(parts(on.masks), box.In) {
-			return fmt.Errorf("frame %d: %s at %v is in none of %v", on.masks.GetSequence(), o.GetLabel(), box, parts(on.masks))
+			t.Fatalf("frame %d: %s at %v is in none of %v", on.masks.GetSequence(), o.GetLabel(), box, parts(on.masks))
 		}
 	}
 	var inked [2]int // the demo's picture has no more to be seen where it is zoomed
-	if err := h.Evaluate(ctx, zooming, &inked); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, zooming, &inked))
 	if inked[0] != 0 || inked[1] == 0 {
-		return fmt.Errorf("%d pixels tell of zoom 1, %d of zoom 4; want none and some", inked[0], inked[1])
+		t.Fatalf("%d pixels tell of zoom 1, %d of zoom 4; want none and some", inked[0], inked[1])
 	}
-	return h.toggleRegions(ctx, false)
+	require.NoError(t, h.toggleRegions(ctx, false))
 }
 
 // zooming draws a region seen at 1 and at 4 times its size, and counts what is in its corner.
@@ -92,32 +85,24 @@ const zooming = `(async () => {
 })()`
 
 // noRegions sees that nothing is looked at any more when all objects were removed.
-func (w *world) noRegions(ctx context.Context) error {
+func (w *world) noRegions(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.alone(ctx); err != nil {
-		return err
-	}
-	if err := h.toggleRegions(ctx, true); err != nil {
-		return err
-	}
+	require.NoError(t, w.alone(ctx))
+	require.NoError(t, h.toggleRegions(ctx, true))
 	none, err := h.shown(ctx, "nothing that is looked at", func(m *segdv1.MaskFrame) bool {
 		return len(m.GetObjects()) == 0 && len(m.GetRegionsOfInterest()) == 0
 	})
-	if err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "3-no-regions"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.picture(ctx, "3-no-regions"))
 	masks, _, _ := w.log.from(0)
 	for _, m := range masks { // of any frame before
 		for _, r := range m.GetRegionsOfInterest() {
 			if none.dashed(rectangle(r.GetBox())) {
-				return fmt.Errorf("frame %d: nothing is looked at, and a rectangle round %v", none.masks.GetSequence(), r.GetBox())
+				t.Fatalf("frame %d: nothing is looked at, and a rectangle round %v", none.masks.GetSequence(), r.GetBox())
 			}
 		}
 	}
-	return h.toggleRegions(ctx, false)
+	require.NoError(t, h.toggleRegions(ctx, false))
 }
 
 // toggleRegions presses the button, which then says whether it is pressed.

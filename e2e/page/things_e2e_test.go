@@ -4,52 +4,37 @@ package page
 
 import (
 	"context"
-	"fmt"
 	"image"
 	"math"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 )
 
 // clicked marks the walker by one click on her.
-func (w *world) clicked(ctx context.Context) error {
+func (w *world) clicked(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := w.alone(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, w.alone(ctx))
 	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.Press(ctx, "n") })
-	if err != nil {
-		return err
-	}
-	if err := h.offered(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.offered(ctx))
 	body, _ := strokes(w.walker[clip])
-	if err := h.click(ctx, body[len(body)/2]); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
-	if err := h.name(ctx, "clicked"); err != nil {
-		return err
-	}
+	require.NoError(t, h.click(ctx, body[len(body)/2]))
+	require.NoError(t, h.previewed(ctx))
+	require.NoError(t, h.name(ctx, "clicked"))
 	m, err := w.accepted(ctx, h, "clicked")
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	w.note("clicked on frame %d, followed from frame %d on", seq, m.GetSequence())
-	return w.followed(ctx, "clicked", m.GetSequence())
+	require.NoError(t, w.followed(ctx, "clicked", m.GetSequence()))
 }
 
 // chosen chooses the parked car by keys and with the mouse, and on a phone by a tap, and throws that away.
-func (w *world) chosen(ctx context.Context) error {
+func (w *world) chosen(ctx context.Context, t *testing.T) {
 	phone, err := w.withPhone(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	at := car.Min.Add(car.Max).Div(2)
 	for _, by := range []struct {
 		h      *hand
@@ -71,49 +56,28 @@ func (w *world) chosen(ctx context.Context) error {
 		}},
 		{phone, "tap", func() error { return phone.click(ctx, at) }},
 	} {
-		if err := by.h.begin(ctx); err != nil {
-			return err
-		}
-		if err := by.h.offered(ctx); err != nil {
-			return err
-		}
-		if err := by.choose(); err != nil {
-			return err
-		}
+		require.NoError(t, by.h.begin(ctx))
+		require.NoError(t, by.h.offered(ctx))
+		require.NoError(t, by.choose())
 		chosen := time.Now()
-		if err := by.h.previewed(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, by.h.previewed(ctx))
 		w.note("chosen by %s: previewed after %v", by.name, time.Since(chosen).Round(time.Millisecond))
-		if err := by.h.picture(ctx, "8-chosen-by-"+by.name); err != nil {
-			return err
-		}
+		require.NoError(t, by.h.picture(ctx, "8-chosen-by-"+by.name))
 		if text := by.h.text(ctx, "#mark-status"); !strings.HasPrefix(text, "Preview.") {
-			return fmt.Errorf("chosen by %s: the page says %q", by.name, text)
+			t.Fatalf("chosen by %s: the page says %q", by.name, text)
 		}
-		if err := by.h.leave(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, by.h.leave(ctx))
 	}
-	return nil
 }
 
 // shifted takes a piece off the parked car, and what is beside it on.
-func (w *world) shifted(ctx context.Context) error {
+func (w *world) shifted(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.begin(ctx); err != nil {
-		return err
-	}
-	if err := h.offered(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, h.begin(ctx))
+	require.NoError(t, h.offered(ctx))
 	middle := car.Min.Add(car.Max).Div(2)
-	if err := h.click(ctx, middle); err != nil {
-		return err
-	}
-	if err := h.previewed(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, h.click(ctx, middle))
+	require.NoError(t, h.previewed(ctx))
 	whole := h.previewedArea(ctx)
 	for _, by := range []struct {
 		name    string
@@ -124,26 +88,17 @@ func (w *world) shifted(ctx context.Context) error {
 		{"on", image.Pt(middle.X, car.Max.Y+20), func(area int) bool { return area > whole }},
 	} {
 		box, err := h.Find(ctx, "#canvas")
-		if err != nil {
-			return err
-		}
-		if err := h.ShiftClick(ctx, onScreen(box, by.at)); err != nil {
-			return err
-		}
+		require.NoError(t, err)
+		require.NoError(t, h.ShiftClick(ctx, onScreen(box, by.at)))
 		if _, err := h.until(ctx, "a piece "+by.name, func(s said) bool { return s.Preview == "ready" && by.changed(h.previewedArea(ctx)) }); err != nil {
-			return fmt.Errorf("%w; it had %d pixels", err, whole)
+			t.Fatalf("%v; it had %d pixels", err, whole)
 		}
-		if err := h.picture(ctx, "8-shift-"+by.name); err != nil {
-			return err
-		}
-		if err := h.press(ctx, "#undo"); err != nil {
-			return err
-		}
-		if _, err := h.until(ctx, "the piece back", func(s said) bool { return s.Preview == "ready" && h.previewedArea(ctx) == whole }); err != nil {
-			return err
-		}
+		require.NoError(t, h.picture(ctx, "8-shift-"+by.name))
+		require.NoError(t, h.press(ctx, "#undo"))
+		_, err = h.until(ctx, "the piece back", func(s said) bool { return s.Preview == "ready" && h.previewedArea(ctx) == whole })
+		require.NoError(t, err)
 	}
-	return h.leave(ctx)
+	require.NoError(t, h.leave(ctx))
 }
 
 // offered waits until things can be marked by a click.

@@ -4,7 +4,10 @@ package page
 
 import (
 	"context"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
@@ -35,45 +38,31 @@ type world struct {
 	desk, second, phone *hand
 }
 
-func (w *world) open(ctx context.Context) (err error) {
-	if w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
-		return err
-	}
+func (w *world) open(ctx context.Context, t *testing.T) {
+	var err error
+	w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1})
+	require.NoError(t, err)
 	for _, label := range []string{"person", "second person"} {
 		if _, err := w.log.until(ctx, 0, label, func(m *segdv1.MaskFrame) bool { return object(m, label) != nil }); err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if err := w.desk.listed(ctx, label); err != nil {
-			return err
-		}
+		require.NoError(t, w.desk.listed(ctx, label))
 	}
-	return nil
 }
 
-func (w *world) dark(ctx context.Context) error {
+func (w *world) dark(ctx context.Context, t *testing.T) {
 	for name, tab := range map[string]browser.Tab{
 		"9-dark":       {Theme: "dark", Width: 1280, Height: 800, Scale: 1},
 		"9-dark-phone": {Theme: "dark", Width: 390, Height: 844, Scale: 2, Touch: true},
 	} {
 		h, err := w.tab(ctx, tab)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if err := harness.Pause(ctx, 3*time.Second); err != nil { // figures of the last seconds
-			return err
+			t.Fatal(err)
 		}
-		if err := h.picture(ctx, name); err != nil {
-			return err
-		}
-		if err := h.begin(ctx); err != nil {
-			return err
-		}
-		if err := h.outlined(ctx, "sign", sign); err != nil {
-			return err
-		}
-		if err := h.picture(ctx, name+"-marking"); err != nil {
-			return err
-		}
+		require.NoError(t, h.picture(ctx, name))
+		require.NoError(t, h.begin(ctx))
+		require.NoError(t, h.outlined(ctx, "sign", sign))
+		require.NoError(t, h.picture(ctx, name+"-marking"))
 	}
-	return nil
 }

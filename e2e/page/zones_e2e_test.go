@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/e2e/harness"
@@ -61,98 +63,57 @@ func near(got [][2]float64, want []image.Point) bool {
 
 // zones draws a zone and a line where the walker will go, with no object followed yet. What segd
 // refuses is told beside it, and can be mended.
-func (w *world) zones(ctx context.Context) error {
+func (w *world) zones(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.drawing(ctx, "#draw-zone"); err != nil {
-		return err
-	}
+	require.NoError(t, h.drawing(ctx, "#draw-zone"))
 	bow := []image.Point{lawn[0], lawn[2], lawn[1], {X: 40, Y: 450}}
-	if err := h.click(ctx, bow...); err != nil {
-		return err
-	}
+	require.NoError(t, h.click(ctx, bow...))
 	if err := h.Press(ctx, kb.Enter); err != nil { // closes it
-		return err
+		t.Fatal(err)
 	}
-	if err := h.says(ctx, "#zone-status", "Save it"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#zone-save"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#zone-faults", "polygon: the sides from points 0 and 2 cross or touch"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-zone-refused"); err != nil {
-		return err
-	}
+	require.NoError(t, h.says(ctx, "#zone-status", "Save it"))
+	require.NoError(t, h.press(ctx, "#zone-save"))
+	require.NoError(t, h.says(ctx, "#zone-faults", "polygon: the sides from points 0 and 2 cross or touch"))
+	require.NoError(t, h.picture(ctx, "1-zone-refused"))
 	// The closing and three corners are taken back.
-	if err := h.Evaluate(ctx, `(document.querySelector("#canvas").focus(), 1)`, new(int)); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, strings.Repeat(kb.Backspace, 4)); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#zone-status", "1 of at least 3 corners"); err != nil {
-		return err
-	}
+	require.NoError(t, h.Evaluate(ctx, `(document.querySelector("#canvas").focus(), 1)`, new(int)))
+	require.NoError(t, h.Press(ctx, strings.Repeat(kb.Backspace, 4)))
+	require.NoError(t, h.says(ctx, "#zone-status", "1 of at least 3 corners"))
 	if err := h.click(ctx, append(lawn[1:], lawn[0])...); err != nil { // the first closes it
-		return err
+		t.Fatal(err)
 	}
-	if err := h.save(ctx, "lawn"); err != nil {
-		return err
-	}
+	require.NoError(t, h.save(ctx, "lawn"))
 
 	// Escape throws away what was drawn.
-	if err := h.Press(ctx, "l"); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#zoning-title", "Draw a line"); err != nil {
-		return err
-	}
-	if err := h.Press(ctx, kb.ArrowLeft+" "+kb.Escape); err != nil {
-		return err
-	}
-	if _, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" }); err != nil {
-		return err
-	}
-	if err := h.drawing(ctx, "#draw-line"); err != nil {
-		return err
-	}
-	if err := h.click(ctx, path...); err != nil {
-		return err
-	}
-	if err := h.save(ctx, "path"); err != nil {
-		return err
-	}
+	require.NoError(t, h.Press(ctx, "l"))
+	require.NoError(t, h.says(ctx, "#zoning-title", "Draw a line"))
+	require.NoError(t, h.Press(ctx, kb.ArrowLeft+" "+kb.Escape))
+	_, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" })
+	require.NoError(t, err)
+	require.NoError(t, h.drawing(ctx, "#draw-line"))
+	require.NoError(t, h.click(ctx, path...))
+	require.NoError(t, h.save(ctx, "path"))
 	z, err := w.zoned(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	if len(z.Zones) != 1 || z.Zones[0].Name != "lawn" || !near(z.Zones[0].Polygon, lawn) ||
 		len(z.Lines) != 1 || z.Lines[0].Name != "path" || !near(z.Lines[0].Points, path) {
-		return fmt.Errorf("lawn %v and path %v were drawn; segd has %+v and %+v", lawn, path, z.Zones, z.Lines)
+		t.Fatalf("lawn %v and path %v were drawn; segd has %+v and %+v", lawn, path, z.Zones, z.Lines)
 	}
 
-	return h.says(ctx, "#zone-list", "a→b 0, b→a 0")
+	require.NoError(t, h.says(ctx, "#zone-list", "a→b 0, b→a 0"))
 }
 
 // counted sees that the counts have risen since, and then that they can be kept and removed.
-func (w *world) counted(ctx context.Context) error {
+func (w *world) counted(ctx context.Context, t *testing.T) {
 	h := w.desk
-	if err := h.counted(ctx); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "1-zones"); err != nil {
-		return err
-	}
+	require.NoError(t, h.counted(ctx))
+	require.NoError(t, h.picture(ctx, "1-zones"))
 	z, err := w.zoned(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	if z.Status.Zones[0].Entries == "0" || z.Status.Lines[0].AToB == "0" {
-		return fmt.Errorf("the page has counted, and segd says %+v", z.Status)
+		t.Fatalf("the page has counted, and segd says %+v", z.Status)
 	}
-	return h.kept(ctx, z)
+	require.NoError(t, h.kept(ctx, z))
 }
 
 // kept sees that the YAML offered is the layout, that what is removed is gone, and that undo
@@ -261,38 +222,20 @@ func (h *hand) says(ctx context.Context, selector, what string) error {
 	return nil
 }
 
-func (w *world) lineOnPhone(ctx context.Context) error {
+func (w *world) lineOnPhone(ctx context.Context, t *testing.T) {
 	h, err := w.withPhone(ctx)
-	if err != nil {
-		return err
-	}
-	if err := h.drawing(ctx, "#draw-line"); err != nil {
-		return err
-	}
-	if err := h.click(ctx, path...); err != nil {
-		return err
-	}
-	if err := h.says(ctx, "#zone-status", "from its side a to b"); err != nil {
-		return err
-	}
-	if err := h.press(ctx, "#turn-line"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "8-phone-line"); err != nil {
-		return err
-	}
-	if err := h.save(ctx, "gate"); err != nil {
-		return err
-	}
-	if err := h.picture(ctx, "8-phone-zones"); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.NoError(t, h.drawing(ctx, "#draw-line"))
+	require.NoError(t, h.click(ctx, path...))
+	require.NoError(t, h.says(ctx, "#zone-status", "from its side a to b"))
+	require.NoError(t, h.press(ctx, "#turn-line"))
+	require.NoError(t, h.picture(ctx, "8-phone-line"))
+	require.NoError(t, h.save(ctx, "gate"))
+	require.NoError(t, h.picture(ctx, "8-phone-zones"))
 	z, err := w.zoned(ctx)
 	if err != nil || len(z.Lines) != 1 || !near(z.Lines[0].Points, []image.Point{path[1], path[0]}) {
-		return errors.Join(err, fmt.Errorf("%v was drawn and turned round; segd has %+v", path, z.Lines))
+		t.Fatal(errors.Join(err, fmt.Errorf("%v was drawn and turned round; segd has %+v", path, z.Lines)))
 	}
-	if err := h.undo(ctx, "gate is watched"); err != nil {
-		return err
-	}
-	return h.says(ctx, "#zone-empty:not([hidden])", "None.")
+	require.NoError(t, h.undo(ctx, "gate is watched"))
+	require.NoError(t, h.says(ctx, "#zone-empty:not([hidden])", "None."))
 }
