@@ -217,7 +217,7 @@ func TestBackup(t *testing.T) {
 		if o := list.Objects[0]; o.ID != 1 || o.Label != tt.label {
 			t.Errorf("%s: %+v; want object 1, %s", tt.name, o, tt.label)
 		}
-		if !lineWith(tt.box.segd.Err.String(), []string{"checkpoint taken up", "camera=" + tt.name}) {
+		if !clitest.LineWith(tt.box.segd.Err.String(), []string{"checkpoint taken up", "camera=" + tt.name}) {
 			t.Errorf("%s has not taken up a checkpoint:\n%s", tt.name, tt.box.segd.Err.String())
 		}
 	}

@@ -122,7 +122,7 @@ func TestBadInput(t *testing.T) {
 			{"camera locked: FAILED", "401"},
 			{"camera nofile: FAILED", "gone.avi"},
 		} {
-			if !lineWith(out, want) {
+			if !clitest.LineWith(out, want) {
 				t.Errorf("no line has all of %q:\n%s", want, out)
 			}
 		}
@@ -139,7 +139,7 @@ func TestCheckAllWell(t *testing.T) {
 	assert.NoError(t, c.Wait(t))
 	for _, want := range [][]string{{"model: ok", "segd-p64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "the network's own"},
 		{"rule jam of camera gate: ok: an event when a car has stood still in the picture for 10s, once in 1m0s at most"}} {
-		if !lineWith(c.Out.String(), want) {
+		if !clitest.LineWith(c.Out.String(), want) {
 			t.Errorf("no line has all of %q:\n%s", want, c.Out.String())
 		}
 	}
@@ -167,22 +167,9 @@ func TestSecondOnTheSamePort(t *testing.T) {
 // checkLine wants one line that begins with segd: and has every part.
 func checkLine(t *testing.T, printed string, parts []string) {
 	t.Helper()
-	if strings.Count(printed, "\n") != 1 || !strings.HasPrefix(printed, "segd: ") || !lineWith(printed, parts) {
+	if strings.Count(printed, "\n") != 1 || !strings.HasPrefix(printed, "segd: ") || !clitest.LineWith(printed, parts) {
 		t.Errorf("want one line with all of %q, got\n%s", parts, printed)
 	}
-}
-
-func lineWith(text string, parts []string) bool {
-	for line := range strings.Lines(text) {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
-			return true
-		}
-	}
-	return false
 }
 
 // truncatedModel is the shipped model cut in the middle of its weights: it still

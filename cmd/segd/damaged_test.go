@@ -14,6 +14,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/ingest/demo"
 	"github.com/segd/segd/internal/waitfor"
@@ -39,7 +40,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	waitfor.True(t, "the event", func() bool {
 		return slices.Contains(a.keptEvents(), segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED)
 	})
-	if !lineWith(a.segd.Err.String(), []string{"a checkpoint cannot be read", "camera=gate"}) {
+	if !clitest.LineWith(a.segd.Err.String(), []string{"a checkpoint cannot be read", "camera=gate"}) {
 		t.Errorf("the log does not say why:\n%s", a.segd.Err.String())
 	}
 }

@@ -70,7 +70,7 @@ func TestDoctor(t *testing.T) {
 	}
 	var out bytes.Buffer
 	assert.NoError(t, run(t.Context(), []string{"doctor", "-c", path}, strings.NewReader(""), &out, io.Discard))
-	if text := out.String(); !lineWith(text, []string{"ok", "decoders", "AV1"}) || strings.Contains(text, "\x1b") {
+	if text := out.String(); !clitest.LineWith(text, []string{"ok", "decoders", "AV1"}) || strings.Contains(text, "\x1b") {
 		t.Errorf("for people:\n%s", text)
 	}
 }
@@ -102,7 +102,7 @@ func TestDoctorMisses(t *testing.T) {
 	// check says the same of the port.
 	var out bytes.Buffer
 	err = run(t.Context(), []string{"check", "-c", path}, strings.NewReader(""), &out, io.Discard)
-	if cli.Status(err) != cli.ExitFailure || !lineWith(out.String(), []string{"tcp " + taken + ": FAILED", "taken", "http.addr"}) {
+	if cli.Status(err) != cli.ExitFailure || !clitest.LineWith(out.String(), []string{"tcp " + taken + ": FAILED", "taken", "http.addr"}) {
 		t.Errorf("check: %v\n%s", err, out.String())
 	}
 }

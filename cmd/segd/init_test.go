@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/cmd/segd/daemon/daemontest"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/ingest/demo"
@@ -113,7 +114,7 @@ func TestInitRefuses(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "segd.yaml")
 			out, _, err := segdInit(t, append([]string{"-c", path}, tc.args...)...)
-			if err == nil || cli.Status(err) != tc.status || !lineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
+			if err == nil || cli.Status(err) != tc.status || !clitest.LineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
 				t.Errorf("error %v, status %d; want %q, status %d", err, cli.Status(err), tc.words, tc.status)
 			}
 			if _, err := os.Stat(path); err == nil || out != "" {

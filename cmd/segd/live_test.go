@@ -203,7 +203,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	if ups != 2 {
 		t.Errorf("%d lines of the log say that the camera is up; want one for each time:\n%s", ups, segd.Err.String())
 	}
-	if !lineWith(segd.Out.String(), []string{"gate after", "frames in"}) || !lineWith(segd.Out.String(), []string{"1 reconnects"}) {
+	if !clitest.LineWith(segd.Out.String(), []string{"gate after", "frames in"}) || !clitest.LineWith(segd.Out.String(), []string{"1 reconnects"}) {
 		t.Errorf("the summary says\n%s", segd.Out.String())
 	}
 }
@@ -436,7 +436,7 @@ func TestRunEndsWithItsSources(t *testing.T) {
 	config := daemontest.Quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
 	assert.NoError(t, segd.Wait(t))
-	if !lineWith(segd.Out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
+	if !clitest.LineWith(segd.Out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
 		t.Errorf("the summary says\n%s", segd.Out.String())
 	}
 }

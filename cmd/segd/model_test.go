@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 )
 
 // What is in the binary is listed with what it finds, and a detector is told of by what it is.
@@ -21,7 +23,7 @@ func TestModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range tt.want {
-			if !lineWith(c.Out.String(), want) {
+			if !clitest.LineWith(c.Out.String(), want) {
 				t.Errorf("%q: no line has all of %q:\n%s", tt.args, want, c.Out.String())
 			}
 		}

@@ -67,7 +67,7 @@ func TestNATSServerRefuses(t *testing.T) {
 	if err := check.Wait(t); cli.Status(err) != cli.ExitFailure {
 		t.Errorf("check: %v, want exit status %d", err, cli.ExitFailure)
 	}
-	if out := check.Out.String(); !lineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
+	if out := check.Out.String(); !clitest.LineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
 		t.Errorf("check says\n%s", out)
 	}
 
@@ -153,7 +153,7 @@ func TestSecondSegdIsRefused(t *testing.T) {
 		t.Errorf("the second: %v", err)
 	}
 	watching := start(t, "watch", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
-	waitfor.True(t, "masks", func() bool { return lineWith(watching.Out.String(), []string{"gate", "no objects"}) })
+	waitfor.True(t, "masks", func() bool { return clitest.LineWith(watching.Out.String(), []string{"gate", "no objects"}) })
 	asking := start(t, "clear", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
 	assert.ErrorContains(t, asking.Wait(t), "this NATS user may not", "a subscriber's clear")
 	assert.NotContains(t, first.Err.String()+second.Err.String(), "0123456789abcdef", "a password is given away")

@@ -52,7 +52,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 			var printed strings.Builder
 			got := fmt.Sprint(cli.Report(&printed, c.Wait(t)))
 			out := c.Out.String() + printed.String()
-			if got != row[1] || !lineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
+			if got != row[1] || !clitest.LineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
 				t.Errorf("segd %s: exit status %s, want %s with %q in\n%s", row[0], got, row[1], row[2:], out)
 			}
 		}

@@ -99,7 +99,7 @@ func TestPrograms(t *testing.T) {
 			}
 
 			if stdout, stderr, status := ask(); status != cli.ExitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 ||
-				!lineWith(stderr, []string{"segd: " + tt.program + " is not installed", filepath.Join(beside, tt.program), "PATH", "segd " + tt.command, tt.source}) {
+				!clitest.LineWith(stderr, []string{"segd: " + tt.program + " is not installed", filepath.Join(beside, tt.program), "PATH", "segd " + tt.command, tt.source}) {
 				t.Errorf("without %s: status %d, %q and %q", tt.program, status, stdout, stderr)
 			}
 			fake(t, elsewhere, tt.program, "elsewhere")
@@ -107,7 +107,7 @@ func TestPrograms(t *testing.T) {
 			fake(t, beside, tt.program, "beside")
 			want("beside")
 			require.NoError(t, os.Chmod(filepath.Join(beside, tt.program), 0o644))
-			if _, stderr, status := ask(); status != cli.ExitFailure || !lineWith(stderr, []string{tt.program, "permission denied"}) {
+			if _, stderr, status := ask(); status != cli.ExitFailure || !clitest.LineWith(stderr, []string{tt.program, "permission denied"}) {
 				t.Errorf("with one that may not be run: status %d, %q", status, stderr)
 			}
 		})

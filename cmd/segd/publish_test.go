@@ -114,7 +114,7 @@ func TestPublisher(t *testing.T) {
 		"whip: {addr: '127.0.0.1:0', token: "+whipToken+"}\ncameras: [{name: door, url: 'whip:'}]\n")
 
 	c := start(t, "check", "-c", config)
-	if err := c.Wait(t); err != nil || !lineWith(c.Out.String(), []string{"camera door: ok", "/whip/door"}) {
+	if err := c.Wait(t); err != nil || !clitest.LineWith(c.Out.String(), []string{"camera door: ok", "/whip/door"}) {
 		t.Errorf("check: %v\n%s", err, c.Out.String())
 	}
 

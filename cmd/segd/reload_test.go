@@ -163,7 +163,7 @@ func TestHangup(t *testing.T) {
 	hangUp() // nothing differs
 	r.write(gate, yard(10), attic)
 	hangUp()
-	if !lineWith(segd.err.String(), []string{"was read again", "why=SIGHUP", "added=[attic]", "changed=[yard]", "removed=[]"}) {
+	if !clitest.LineWith(segd.err.String(), []string{"was read again", "why=SIGHUP", "added=[attic]", "changed=[yard]", "removed=[]"}) {
 		t.Errorf("it says\n%s", segd.err.String())
 	}
 	more("attic")
@@ -177,7 +177,7 @@ func TestHangup(t *testing.T) {
 
 	r.write(gate, yard(10), "{name: attic, url: 'ftp://x/'}")
 	hangUp()
-	if !lineWith(segd.err.String(), []string{"is not taken over", "why=SIGHUP", "cameras[2].url"}) {
+	if !clitest.LineWith(segd.err.String(), []string{"is not taken over", "why=SIGHUP", "cameras[2].url"}) {
 		t.Errorf("of a wrong file it says\n%s", segd.err.String())
 	}
 	more("attic")

@@ -44,7 +44,7 @@ func ablationCommand(std cli.Streams) *cobra.Command {
 	f.addModel(cmd)
 	flags.IntVar(&f.repeat, "repeat", 3, "runs of each sequence under tiny changes")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the changes")
-	require(cmd, "root")
+	requireFlags(cmd, "root")
 	return cmd
 }
 

@@ -77,8 +77,8 @@ func unfailed(model *dnn.Model) error {
 	return nil
 }
 
-// require has cobra refuse a command line without the flags, which are defined.
-func require(cmd *cobra.Command, flags ...string) {
+// requireFlags has cobra refuse a command line without the flags, which are defined.
+func requireFlags(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err)
@@ -190,7 +190,7 @@ func davisCommand(std cli.Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
 	}
 	f.add(cmd)
-	require(cmd, "root")
+	requireFlags(cmd, "root")
 	flags := cmd.Flags()
 	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting, noise or night")
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
@@ -44,16 +47,10 @@ func davisSequences(t *testing.T, frames int, names ...string) string {
 		for i := range frames {
 			write := func(folder, ext string, encode func(io.Writer) error) {
 				dir := filepath.Join(root, folder, "480p", name)
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.MkdirAll(dir, 0o755))
 				f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%05d%s", i, ext)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := errors.Join(encode(f), f.Close()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, errors.Join(encode(f), f.Close()))
 			}
 			write("JPEGImages", ".jpg", func(w io.Writer) error { return jpeg.Encode(w, img, nil) })
 			write("Annotations", ".png", func(w io.Writer) error { return png.Encode(w, truth) })
@@ -112,15 +109,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, tt.args...).Wait(t)
-			if cli.Status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
-			}
-			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
-				}
-			}
+			refuses(t, tt.status, tt.want, tt.args...)
 		})
 	}
 }
@@ -128,11 +117,9 @@ func TestEvalPicturesRefuse(t *testing.T) {
 func TestEvalDavis(t *testing.T) {
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--perturb", "noise", "--overlay", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"false", "outline", "near", "far"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -156,11 +143,9 @@ func TestEvalDavisRepeat(t *testing.T) {
 	}
 	root := davisFolder(t, 6)
 	c := start(t, "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--repeat", "2", "--backwards")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"played backwards"}, {"2 repeats, seed 1"}, {"two", "±"}, {"mean", "±"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -172,9 +157,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 	}
 	video := filepath.Join(t.TempDir(), "all.MP4")
 	c := start(t, "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "fixed", "--json", "--overlay", video)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var report struct {
 		Mode      string
 		Sequences []struct {
@@ -190,9 +173,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 		t.Errorf("report %s", c.Out.String())
 	}
 	in, err := codec.OpenFile(video)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer in.Close()
 	if w, h := in.Size(); w != 96 || h != 64 || in.FrameCount() != 6 {
 		t.Errorf("a video of %d frames of %d×%d; want 6 of 96×64", in.FrameCount(), w, h)
@@ -205,11 +186,9 @@ func TestEvalDavisMosaic(t *testing.T) {
 	}
 	root, out := davisSequences(t, 6, "one", "two", "three", "four", "five"), t.TempDir()
 	c := start(t, "davis", "--root", root, "--superpixels", "400", "--mosaic", "--sequences", "one,two,three,four", "--overlay", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"mosaic", "sequence", "frames", "J", "J alone", "difference"}, {"1", "one", "4"}, {"four"}, {"mean"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -225,14 +204,10 @@ func TestEvalDavisMosaic(t *testing.T) {
 			t.Errorf("the truth's outline is %v at %v; want green", got, at)
 		}
 	}
-	if len(seen) != 4 {
-		t.Errorf("the four objects are %v; want four colours", seen)
-	}
+	assert.Len(t, seen, 4, "the four objects are")
 
 	c = start(t, "davis", "--root", root, "--superpixels", "400", "--mosaic", "--json", "--repeat", "1")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var report struct {
 		Mosaic []struct {
 			Sequence      string
@@ -263,11 +238,9 @@ func TestEvalDavisStabilise(t *testing.T) {
 	}
 	out := t.TempDir()
 	c := start(t, "davis", "--root", davisFolder(t, 4), "--sequences", "two", "--superpixels", "200", "--stabilise", "--overlay", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"standing copies"}, {"camera", "motion/frame", "J", "F"}, {"two", "0.00 %", "standing"}, {"mean of 1", "standing"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -281,11 +254,9 @@ func TestEvalDavisStabilise(t *testing.T) {
 func TestEvalDavisInset(t *testing.T) {
 	out := t.TempDir()
 	c := start(t, "davis", "--root", davisFolder(t, 3), "--sequences", "two", "--superpixels", "200", "--inset", "320x200", "--overlay", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"shrunk into 320×200", "scale"}, {"two", "1.000"}, {"mean"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -300,11 +271,9 @@ func TestEvalScribbles(t *testing.T) {
 	}
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"J, 2 seeds", "segd", "k-means"}, {"one"}, {"median of all"}, {"mean of all"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -325,14 +294,10 @@ func TestEvalScribbles(t *testing.T) {
 func readPNG(t *testing.T, path string) image.Image {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return img
 }
 
@@ -341,20 +306,16 @@ func TestEvalDavisBeside(t *testing.T) {
 	root := davisFolder(t, 4)
 	run := func(args ...string) string {
 		c := start(t, append([]string{"davis", "--root", root, "--superpixels", "100", "--short-side", "64", "--beside", "detector"}, args...)...)
-		if err := c.Wait(t); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Wait(t))
 		return c.Out.String()
 	}
 	for _, parts := range [][]string{{"marked beside", "objects"}, {"two", "0"}} {
-		if out := run(); !lineWith(out, parts) {
+		if out := run(); !clitest.LineWith(out, parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, out)
 		}
 	}
 	for _, part := range []string{`"beside":"detector"`, `"others":0`} {
-		if out := run("--json"); !strings.Contains(out, part) {
-			t.Errorf("%s lacks %s", out, part)
-		}
+		assert.Contains(t, run("--json"), part)
 	}
 }
 
@@ -364,11 +325,9 @@ func TestEvalAblation(t *testing.T) {
 	}
 	root := davisFolder(t, 6)
 	c := start(t, "ablation", "--root", root, "--sequences", "one", "--superpixels", "150", "--repeat", "1")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"1 repeats, seed 1"}, {"J", "F", "gain", "core-ms"}, {"affinity alone", "0.000 ± 0.000"}, {"joint, without"}, {"joint, cold"}, {"joint, warm"}, {"labels fixed"}, {"J", "one"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}

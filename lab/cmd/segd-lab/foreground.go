@@ -44,7 +44,7 @@ func foregroundCommand(std cli.Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runForeground(cmd, std, f) },
 	}
 	f.add(cmd)
-	require(cmd, "root")
+	requireFlags(cmd, "root")
 	f.looks.add(cmd, 10, "")
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/cmd/segd/cli"
@@ -25,17 +26,16 @@ func start(t *testing.T, args ...string) *clitest.Command {
 	return clitest.Start(t, func(ctx context.Context, in io.Reader, out, err io.Writer) error { return run(ctx, args, in, out, err) })
 }
 
-func lineWith(text string, parts []string) bool {
-	for line := range strings.Lines(text) {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
-			return true
-		}
+// refuses wants a command to end with that status, and an error with all that is wanted.
+func refuses(t *testing.T, status int, want []string, args ...string) {
+	t.Helper()
+	err := start(t, args...).Wait(t)
+	if cli.Status(err) != status {
+		t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, status)
 	}
-	return false
+	for _, part := range want {
+		assert.ErrorContains(t, err, part)
+	}
 }
 
 func TestHelp(t *testing.T) {

@@ -100,7 +100,7 @@ func motCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow or --crossings: box, or ellipse, the outline of the one in the box")
 	flags.StringVar(&f.out, "out", "", "file to write the boxes found to")
 	f.add(cmd)
-	require(cmd, "video", "truth")
+	requireFlags(cmd, "video", "truth")
 	cmd.AddCommand(motScoreCommand(std))
 	return cmd
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/cmd/segd/cli"
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/ingest/codec"
@@ -26,9 +29,7 @@ func street(t *testing.T) (video, truth string) {
 	const width, height = 160, 96
 	video = filepath.Join(t.TempDir(), "street.mp4")
 	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: width, Height: height, FPS: 10, CRF: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var lines strings.Builder
 	for n := range 12 {
 		left := 20 + 3*n
@@ -40,14 +41,10 @@ func street(t *testing.T) (video, truth string) {
 			}
 			pix[3*i], pix[3*i+1], pix[3*i+2] = b, g, r
 		}
-		if err := m.BGR(pix, time.Duration(n)*100*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.BGR(pix, time.Duration(n)*100*time.Millisecond))
 		fmt.Fprintf(&lines, "%d,5,%d,17,24,64,1,-1,-1,-1\n", n+1, left+1)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Close())
 	return video, clitest.File(t, "gt.txt", lines.String())
 }
 
@@ -58,21 +55,15 @@ func TestEvalMot(t *testing.T) {
 	video, truth := street(t)
 	out := filepath.Join(t.TempDir(), "result.txt")
 	c := start(t, "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--follow", "all", "--out", out)
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"frames 3 to 10, marked by box", "IDF1", "IDP", "IDR", "switches"}, {"alone", "1.000"}, {"together", "1.000"}, {"person", "marked", "present", "right", "false", "missed"}, {"5", "3", "7", "0"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
-	if !strings.Contains(c.Err.String(), "following the persons") {
-		t.Errorf("standard error is %q", c.Err.String())
-	}
+	assert.Contains(t, c.Err.String(), "following the persons", "standard error is")
 	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if lines := strings.Split(string(text), "\n"); len(lines) != 8 || !strings.HasPrefix(lines[0], "4,5,") || !strings.HasSuffix(lines[6], ",-1,-1,-1") {
 		t.Errorf("%q; want a line for each frame from 4 to 10", text)
 	}
@@ -84,18 +75,14 @@ func TestEvalMotAutomatic(t *testing.T) {
 	dir := t.TempDir()
 	out, detections := filepath.Join(dir, "result.txt"), filepath.Join(dir, "det.txt")
 	c := start(t, "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "2-12", "--out", out, "--detections", detections, "--line", "0.28,0,0.28,1", "--boxes", "mask", "--classes", "person,car", "--json")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var report map[string]any
 	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
 		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
 	// The post walks over the line, and no one is counted.
 	lines, _ := json.Marshal(report["lines"])
-	if want := `[{"counted":{"a_to_b":0,"b_to_a":0},"line":[0.28,0,0.28,1],"true":{"a_to_b":0,"b_to_a":1}}]`; string(lines) != want {
-		t.Errorf("lines are %s; want %s", lines, want)
-	}
+	assert.Equal(t, `[{"counted":{"a_to_b":0,"b_to_a":0},"line":[0.28,0,0.28,1],"true":{"a_to_b":0,"b_to_a":1}}]`, string(lines), "lines are %s", lines)
 	if report["boxes"] != "mask" || fmt.Sprint(report["by_mask"]) != fmt.Sprint(report["by_extent"]) || report["by_mask"] == nil {
 		t.Errorf("figures are not of masks, or not of both boxes:\n%s", c.Out.String())
 	}
@@ -110,9 +97,8 @@ func TestEvalMotAutomatic(t *testing.T) {
 	if text, err := os.ReadFile(out); err != nil || len(text) > 0 {
 		t.Errorf("%s: %q, %v; want an empty file", out, text, err)
 	}
-	if _, err := os.Stat(detections); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat(detections)
+	assert.NoError(t, err)
 }
 
 // MOTChallenge's videos are folders of pictures.
@@ -130,17 +116,13 @@ func TestEvalMotFolder(t *testing.T) {
 			}
 		}
 		var picture bytes.Buffer
-		if err := errors.Join(png.Encode(&picture, img), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d.png", n+1)), picture.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(png.Encode(&picture, img), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d.png", n+1)), picture.Bytes(), 0o600)))
 		lines += fmt.Sprintf("%d,5,%d,17,24,64,1,-1,-1,-1\n", n+1, 21+3*n)
 	}
 	c := start(t, "mot", "--video", dir, "--fps", "10", "--truth", clitest.File(t, "gt.txt", lines), "--superpixels", "300", "--follow", "all")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"frames 1 to 5, marked by box, boxes: extent"}, {"together", "1.000"}, {"5", "1", "4", "4"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -152,9 +134,7 @@ func TestEvalMotJSON(t *testing.T) {
 	}
 	video, truth := street(t)
 	c := start(t, "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--follow", "5", "--mark", "ellipse", "--mode", "affinity", "--json")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	type group struct {
 		IDF1     *float64
 		Switches *int                                               `json:"id_switches"`
@@ -187,9 +167,7 @@ func TestEvalMotRefuses(t *testing.T) {
 	video, truth := street(t)
 	cut := filepath.Join(t.TempDir(), "cut.mp4")
 	whole, err := os.ReadFile(video)
-	if err := errors.Join(err, os.WriteFile(cut, whole[:len(whole)/2], 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, os.WriteFile(cut, whole[:len(whole)/2], 0o600)))
 	long := clitest.File(t, "long.txt", "1,5,21,17,24,64,1\n40,5,21,17,24,64,1\n")
 	for _, tt := range []struct {
 		name   string
@@ -233,15 +211,7 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"video is cut off", []string{"--video", cut, "--truth", truth, "--superpixels", "50"}, 1, []string{"mot: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"mot"}, tt.args...)...).Wait(t)
-			if cli.Status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
-			}
-			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
-				}
-			}
+			refuses(t, tt.status, tt.want, append([]string{"mot"}, tt.args...)...)
 		})
 	}
 }
@@ -251,9 +221,7 @@ func TestEvalMotScore(t *testing.T) {
 	result := clitest.File(t, "result.txt", "1,3,21,17,24,64,0.9,-1,-1,-1\n3,4,21,17,24,60,0.5,-1,-1,-1\n3,9,121,17,24,60,0.5,-1,-1,-1\n5,4,21,17,24,60,0.5,-1,-1,-1\n")
 	score := func(args ...string) string {
 		c := start(t, append([]string{"mot", "score", "--truth", truth, "--result", result}, args...)...)
-		if err := c.Wait(t); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Wait(t))
 		return c.Out.String()
 	}
 	// Of four, two are missed and one is found under another name; another is false.
@@ -261,7 +229,7 @@ func TestEvalMotScore(t *testing.T) {
 		t.Errorf("%s; want %s", got, want)
 	}
 	for _, parts := range [][]string{{"MOTA", "IDF1", "switches", "fragmentations", "recall", "precision"}, {"0.500", "0.667", "0", "0.500", "1.000"}} {
-		if got := score("--frames", "1-2"); !lineWith(got, parts) {
+		if got := score("--frames", "1-2"); !clitest.LineWith(got, parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, got)
 		}
 	}

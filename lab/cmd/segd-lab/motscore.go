@@ -46,7 +46,7 @@ func motScoreCommand(std cli.Streams) *cobra.Command {
 	addMinHeight(cmd, &f.minHeight, "")
 	addIgnore(cmd, &f.ignore)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
-	require(cmd, "truth", "result")
+	requireFlags(cmd, "truth", "result")
 	return cmd
 }
 

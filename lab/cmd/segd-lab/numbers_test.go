@@ -1,10 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/segd/segd/cmd/segd/cli"
+	"github.com/stretchr/testify/require"
+
+	"github.com/segd/segd/cmd/segd/cli/clitest"
 )
 
 func TestEvalRefuses(t *testing.T) {
@@ -22,15 +23,7 @@ func TestEvalRefuses(t *testing.T) {
 		{"nothing there", []string{"ssl", "--root", "/no/ssl"}, 1, []string{"/no/ssl/digit1/features.npy", "want a folder with digit1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, tt.args...).Wait(t)
-			if cli.Status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
-			}
-			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
-				}
-			}
+			refuses(t, tt.status, tt.want, tt.args...)
 		})
 	}
 }
@@ -40,11 +33,9 @@ func TestEvalMoons(t *testing.T) {
 		t.Skip("takes 12 s: the experiment itself")
 	}
 	c := start(t, "moons", "--seeds", "1")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"method", "mean", "median", "paper"}, {"kernel k-means", "66.6 %"}, {"coordinate descent", "68.5 %"}, {"DC-ADMM", "2.5 %"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
@@ -52,11 +43,9 @@ func TestEvalMoons(t *testing.T) {
 
 func TestEvalGrowth(t *testing.T) {
 	c := start(t, "ssl", "--growth", "--samples", "60,120")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	for _, parts := range [][]string{{"samples", "seconds", "MB"}, {"linear kernel", "softmax", "ν = 0.02"}, {"120"}, {"power"}} {
-		if !lineWith(c.Out.String(), parts) {
+		if !clitest.LineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}

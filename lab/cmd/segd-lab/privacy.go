@@ -53,7 +53,7 @@ func privacyCommand(std cli.Streams) *cobra.Command {
 	flags.BoolVar(&f.fill, "fill", false, "fill, in place of blur")
 	f.looks.add(cmd, 5, "")
 	f.add(cmd)
-	require(cmd, "video", "truth")
+	requireFlags(cmd, "video", "truth")
 	return cmd
 }
 

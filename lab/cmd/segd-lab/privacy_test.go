@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/cmd/segd/cli/clitest"
 	"github.com/segd/segd/lab/mot"
@@ -16,9 +18,7 @@ func TestEvalPrivacy(t *testing.T) {
 	}
 	truth := clitest.File(t, "gt.txt", "1,1,10,10,20,40,1\n40,1,10,10,20,40,1\n") // of no one
 	c := start(t, "privacy", "--video", "/usr/share/doc/opencv-doc/examples/data/vtest.avi", "--truth", truth, "--frames", "1-40", "--json")
-	if err := c.Wait(t); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Wait(t))
 	var r mot.HiddenReport
 	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil {
 		t.Fatalf("%v:\n%s", err, c.Out.String())
@@ -40,8 +40,6 @@ func TestEvalPrivacyFaults(t *testing.T) {
 		{"--classes", "persn", `--classes: `},
 	} {
 		c := start(t, "privacy", "--video", video, "--truth", truth, tt.flag, tt.value)
-		if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
-		}
+		assert.ErrorContains(t, c.Wait(t), tt.want, "%s %s", tt.flag, tt.value)
 	}
 }

@@ -43,7 +43,7 @@ func scribblesCommand(std cli.Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runScribbles(cmd, std, f) },
 	}
 	f.add(cmd)
-	require(cmd, "root")
+	requireFlags(cmd, "root")
 	flags := cmd.Flags()
 	flags.IntVar(&f.seeds, "seeds", 5, "sets of strokes a picture gets, from --seed on")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the pictures with their masks to")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,4 +77,14 @@ func File(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// LineWith says whether a line of text has all parts.
+func LineWith(text string, parts []string) bool {
+	for line := range strings.Lines(text) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
 }
