@@ -158,23 +158,36 @@ func TestShrunkPooling(t *testing.T) {
 	}
 }
 
-// A thumbnail's cells have the colour of their mean.
+// A thumbnail's cells have the colour of their mean, rounded to bytes; of one picture after another, too.
 func TestThumbnail(t *testing.T) {
-	const w, h = 1155, 20
-	bgr := make([]byte, 3*w*h)
-	for p := range w * h {
-		bgr[3*p], bgr[3*p+1], bgr[3*p+2] = byte(p%w/3%64*4), byte(p/w/3*10), byte(p%w%3*20)
-	}
+	const high = 20
 	var thumb Thumbnail
-	thumb.Set(bgr, w, h)
-	if thumb.Cell != 3 || thumb.Width != 385 || thumb.Height != 6 || len(thumb.Lab) != 3*385*6 {
-		t.Fatalf("%d×%d cells of %d, %d values", thumb.Width, thumb.Height, thumb.Cell, len(thumb.Lab))
-	}
-	for _, at := range [][2]int{{0, 0}, {70, 3}, {384, 5}} {
-		want := labOracle(byte(at[0]%64*4), byte(at[1]*10), 20)
-		for c := range 3 {
-			if got := float64(thumb.Lab[3*(at[1]*385+at[0])+c]) / LabUnit; math.Abs(got-want[c]) > 0.05 {
-				t.Errorf("cell %v, coordinate %d: %.2f, want %.2f", at, c, got, want[c])
+	for _, tt := range []struct{ cell, w int }{{1, 300}, {3, 1155}, {2, 577}, {2, 959}, {3, 960}, {5, 1920}} {
+		rng := rand.New(rand.NewPCG(1, uint64(tt.w)))
+		bgr := make([]byte, 3*tt.w*high)
+		for i := range bgr {
+			bgr[i] = byte(rng.IntN(256))
+		}
+		thumb.Set(bgr, tt.w, high)
+		cols, rows := tt.w/tt.cell, high/tt.cell
+		if thumb.Cell != tt.cell || thumb.Width != cols || thumb.Height != rows || len(thumb.Lab) != 3*cols*rows {
+			t.Fatalf("%d pixels wide: %d×%d cells of %d, %d values", tt.w, thumb.Width, thumb.Height, thumb.Cell, len(thumb.Lab))
+		}
+		for y := range rows {
+			for x := range cols {
+				var mean [3]byte
+				for c := range mean {
+					sum := 0
+					for p := range tt.cell * tt.cell {
+						sum += int(bgr[3*((y*tt.cell+p/tt.cell)*tt.w+x*tt.cell+p%tt.cell)+c])
+					}
+					mean[c] = byte(math.Round(float64(sum) / float64(tt.cell*tt.cell)))
+				}
+				var want [3]int16
+				want[0], want[1], want[2] = lab.at(mean[0], mean[1], mean[2])
+				if got := [3]int16(thumb.Lab[3*(y*cols+x):]); got != want {
+					t.Fatalf("%d pixels wide, cell %d, %d: %v; want %v", tt.w, x, y, got, want)
+				}
 			}
 		}
 	}

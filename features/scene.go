@@ -174,6 +174,7 @@ type Thumbnail struct {
 	// Lab is Height×Width×3: the L, a and b of every cell's mean colour, in units of 1/LabUnit.
 	Lab []int16
 
+	mean []byte // of the bytes of a cell, by their sum
 	// Of a row of cells.
 	sums   []uint32
 	means  []byte
