@@ -69,6 +69,11 @@ func (b *Browser) Suspend() error {
 	return syscall.Kill(-chromedp.FromContext(b.ctx).Browser.Process().Pid, syscall.SIGSTOP)
 }
 
+// GiveWay has whatever else computes go before the browser.
+func (b *Browser) GiveWay() error {
+	return syscall.Setpriority(syscall.PRIO_PGRP, chromedp.FromContext(b.ctx).Browser.Process().Pid, 19)
+}
+
 // End ends the browser, removes its profile, and returns when that is done.
 func (b *Browser) End() { b.end() }
 

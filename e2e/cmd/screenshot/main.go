@@ -56,6 +56,9 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	defer chromium.End()
 	if opt.url == "" {
+		if err := chromium.GiveWay(); err != nil { // in use it runs elsewhere
+			return err
+		}
 		addrs, err := freeport.Addrs(2)
 		if err != nil {
 			return err
