@@ -311,10 +311,11 @@ func TestOneAfterAnother(t *testing.T) {
 		r := begin(t, &testHost{}, false, none, nil, "")
 		hold := make(chan struct{})
 		done := make(chan error)
+		read := parse(t, "cameras: ["+gate+"]\n")
 		go func() {
 			_, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) {
 				<-hold
-				return parse(t, "cameras: ["+gate+"]\n"), nil
+				return read, nil
 			})
 			done <- err
 		}()
