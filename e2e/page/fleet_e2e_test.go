@@ -582,10 +582,11 @@ func (w *fleetWorld) killed(ctx context.Context, t *testing.T) {
 	require.NoError(t, h.picture(ctx, "10-killed"))
 }
 
-// fleetConsole is console, less what Chromium says of requests that were to fail, and of those to a box that moves or dies.
+// fleetConsole is console, less what Chromium says of requests that were to fail, and of those to a box that moves or dies: pictures of
+// events stay in the box that made them.
 func (w *fleetWorld) fleetConsole(_ context.Context, t *testing.T) {
 	expected := func(fault string) bool {
-		return strings.Contains(fault, "/live") || streamEnded(fault) || strings.Contains(fault, "/move") && strings.Contains(fault, "409 (") ||
+		return strings.Contains(fault, "/live") || streamEnded(fault) || strings.Contains(fault, "/thumbnails/") && strings.Contains(fault, "404 (") || strings.Contains(fault, "/move") && strings.Contains(fault, "409 (") ||
 			strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "502 (") || strings.Contains(fault, "503 ("))
 	}
 	if faults := slices.DeleteFunc(w.chromium.Faults(), expected); len(faults) > 0 {
