@@ -511,8 +511,8 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show says which users may see the original pictures: "operator" means users with the role operator, "nobody" means none.
-	// Default "nobody".
+	// Show is the role that may see the original pictures. With operator, users of that role may; with nobody, no user
+	// may. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -69,7 +69,7 @@ func (b *Browser) Suspend() error {
 	return syscall.Kill(-chromedp.FromContext(b.ctx).Browser.Process().Pid, syscall.SIGSTOP)
 }
 
-// GiveWay has whatever else computes go before the browser.
+// GiveWay gives the browser's processes the lowest priority.
 func (b *Browser) GiveWay() error {
 	return syscall.Setpriority(syscall.PRIO_PGRP, chromedp.FromContext(b.ctx).Browser.Process().Pid, 19)
 }

@@ -37,7 +37,7 @@ type cameraWorld struct {
 	onvif  string // host and port of a device that names the locked one's stream
 	http   string // the addresses of segd
 	nats   string
-	nobody string // an address that nothing listens at
+	unused string // an address that nothing listens at
 }
 
 // A user adds cameras in the page, by URL and found by ONVIF, is told what is wrong beside the
@@ -52,7 +52,7 @@ func TestCameras(t *testing.T) {
 	closed.Lock(cameraUser, cameraPassword)
 	w.onvif = (&onviftest.Camera{User: cameraUser, Password: cameraPassword, Version: 2, Stream: w.locked.URL()}).Start(t)
 	addrs := harness.FreeAddrs(t, 3)
-	w.http, w.nats, w.nobody = addrs[0], addrs[1], addrs[2]
+	w.http, w.nats, w.unused = addrs[0], addrs[1], addrs[2]
 	w.segd = harness.Run(t, w.config("{addr: '"+w.http+"'}", "[]"))
 	w.url = w.segd.Page
 	w.steps(t, []step{
@@ -118,7 +118,7 @@ func (w *cameraWorld) wrongPort(ctx context.Context, t *testing.T) {
 	require.NoError(t, h.press(ctx, "#camera-submit"))
 	require.NoError(t, h.beside(ctx, "url", "mjpeg+http://192.0.2.10/video if"))
 	require.NoError(t, h.outOfSight(ctx, "#camera-anyway"))
-	require.NoError(t, h.fill(ctx, "#camera-url", "rtsp://"+w.nobody+"/free"))
+	require.NoError(t, h.fill(ctx, "#camera-url", "rtsp://"+w.unused+"/free"))
 	require.NoError(t, h.fill(ctx, "#camera-name", "gate"))
 	require.NoError(t, h.press(ctx, "#camera-submit"))
 	require.NoError(t, h.beside(ctx, "url", "refused"))

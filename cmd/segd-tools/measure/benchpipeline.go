@@ -291,15 +291,15 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 	if f.detect {
 		detect = "{classes: [person]}"
 	}
-	camera := ""
-	if f.camera != "" {
-		camera = ", " + f.camera
-	}
 	for i, url := range urls {
-		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: %s%s}\n", benchCameraName(i), url, detect, camera)
+		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp, detect: %s, %s}\n", benchCameraName(i), url, detect, f.camera)
 	}
 	if f.add != "" || f.camera != "" {
-		if _, err := config.Parse(cmp.Or(f.add, "--camera"), []byte(text), nil); err != nil {
+		source := cmp.Or(f.add, "--camera")
+		if f.add != "" && f.camera != "" {
+			source += " and --camera"
+		}
+		if _, err := config.Parse(source, []byte(text), nil); err != nil {
 			return nil, cli.Usage(err)
 		}
 	}

@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	defer chromium.End()
 	if opt.url == "" {
-		if err := chromium.GiveWay(); err != nil { // in use it runs elsewhere
+		if err := chromium.GiveWay(); err != nil { // a user has it on another machine
 			return err
 		}
 		addrs, err := freeport.Addrs(2)

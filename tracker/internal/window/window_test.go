@@ -63,6 +63,9 @@ func TestClassifierIsLearnt(t *testing.T) {
 	if err != nil || report.Iterations < 2 || report.Descent <= 0 || !slices.Equal(y, truth) {
 		t.Fatalf("%v, %+v", err, report)
 	}
+	if report.Iterations > 20 { // 14, and 26 without over-relaxation
+		t.Errorf("%d iterations where an object is defined; want half as many as without over-relaxation", report.Iterations)
+	}
 	for l := report.Iterations; l <= Traced; l++ {
 		if report.Trace[l-1] != report.Lagrangian {
 			t.Errorf("trace %v; want it to end at %g", report.Trace, report.Lagrangian)
