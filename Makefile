@@ -241,13 +241,13 @@ click-test: ## one click, or a tap, marks what is under the pointer; Shift takes
 accuracy-test: ## what is true of frozen frames is drawn in the page, and segd eval camera prints how good the masks are
 	@$(MAKE) --no-print-directory browser-test PAGETEST="-run TestAccuracy"
 
-# Both fail on a busy machine: where the demo does not publish its ten frames a second (eight while it is recorded), or drops more than ten.
+# Both fail on a busy machine: where the demo does not publish its ten frames a second (nine while it is recorded), or drops one.
 pictures: ## take docs/images/page.png and record docs/images/demo.webp of the running demo, headless
 	@scripts/setup pictures
 	@$(MAKE) --no-print-directory build
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
-	@bin/screenshot -fps 9.8 -dropped 10 -sequence 200 -objects 5 # then most persons walk apart
-	@bin/screenshot -fps 8 -dropped 10 -record 12s -rate 4 -out docs/images/demo.webp -sequence 100 -objects 4 -settle 0s -width 1040 -height 620
+	@bin/screenshot -fps 9.8 -dropped 0 -sequence 165 -frames 10 -objects 5 # then most persons walk apart
+	@bin/screenshot -fps 9 -dropped 0 -record 12s -rate 4 -out docs/images/demo.webp -sequence 100 -objects 4 -settle 0s -width 1040 -height 620
 
 bench: setup ## every benchmark
 	$(GO) test -tags "$(TAGS)" -run '^$$' -bench . -benchmem ./...

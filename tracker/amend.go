@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/tracker/internal/history"
 	"github.com/segd/segd/tracker/internal/seed"
 )
@@ -31,10 +32,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 		return err
 	}
 	newest, _ := t.past.Newest()
-	for k := range t.objects.all {
-		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
-		t.objects.all[k].Tracked = false // where it was then is not said
-	}
+	t.objects.rewind(int(newest-scene.Seq) + 1)
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, shown)
@@ -120,10 +118,12 @@ func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
 // recollect gives f what is known of it: what it was taken to show, if it was labelled, and
 // what it was marked as, if it was annotated before.
 func (t *Tracker) recollect(f *frame, shown history.Labels) {
+	pixels := f.Map()
+	defer buffers.Put(pixels)
 	if shown.None() {
 		f.Belief.Uniform(t.objects.labels())
 	} else {
-		shown.Superpixels(f.y, f.Map())
+		shown.Superpixels(f.y, pixels)
 		f.Belief.Certain(f.y)
 	}
 	w := &t.frames
@@ -132,7 +132,9 @@ func (t *Tracker) recollect(f *frame, shown history.Labels) {
 		return
 	}
 	old := w.anchors[at]
-	from := origins(f.Map(), f.N, old.Map(), old.N, func(i int32) bool { return !old.Marks.Free(int(i)) })
+	then := old.Map()
+	defer buffers.Put(then)
+	from := origins(pixels, f.N, then, old.N, func(i int32) bool { return !old.Marks.Free(int(i)) })
 	f.Marks.Resume(&old.Marks, from)
 	f.Belief.Take(&old.Reference, from)
 	// f takes its place.

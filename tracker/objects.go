@@ -71,7 +71,7 @@ func (o *objects) views() []propagation.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection, c.all[k].Tracked = propagation.Detection{}, false
+		c.all[k].Detection = propagation.Detection{}
 		c.all[k].maskGrid, c.all[k].maskLogits = nil, nil
 	}
 	return c
@@ -99,6 +99,14 @@ func (o *objects) track(extents []Extent, lostAfter int) {
 			at.X, at.Y = float64(to.Min.X+to.Max.X)/2, float64(to.Min.Y+to.Max.Y)/2
 		}
 		at.extent, at.detected = to, extents[i].Detected
+	}
+}
+
+// rewind takes them back by that many frames of the camera. Where a track had them then is not said.
+func (o *objects) rewind(frames int) {
+	for k := range o.all {
+		o.all[k].Rewind(frames)
+		o.all[k].Tracked = false
 	}
 }
 

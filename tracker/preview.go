@@ -41,6 +41,7 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 	}
 	p := &Preview{t: t.fork(), ann: ann, picture: t.past.Picture(at), shown: t.past.Labels(at).Clone()}
 	p.seq, p.size.X, p.size.Y = t.past.Frame(at)
+	p.t.objects.rewind(int(newest-p.seq) + 1)
 	p.picture.Retain()
 	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -122,6 +123,31 @@ func TestPreviewOfTheNewest(t *testing.T) {
 			t.Errorf("frame %d, object %d: IoU %.2f; want above 0.9 on frame 7", res.Seq, o.ID, j)
 		}
 	}
+}
+
+// What is lost by now, and was hidden for a moment in the frame that is marked, is occluded in its preview.
+func TestPreviewOfTheHidden(t *testing.T) {
+	tr := newTracker(t, Config{OccludedFrames: 6})
+	var now State
+	for i := range uint64(14) {
+		ball := disc{40, 50, 18, red}
+		if i > 2 {
+			ball.r = -1
+		}
+		s, truth := film(t, i, ball, disc{125, 80, 18, blue})
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		now = step(t, tr, s, a).Objects[0].State
+	}
+	p, err := tr.Preview(previewed(t)["box"])
+	require.NoError(t, err)
+	defer p.Close()
+	res, err := p.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Lost, now)
+	require.Equal(t, Occluded, res.Objects[0].State)
 }
 
 // The outlines of a preview of an earlier frame are drawn by pixels, however long ago it was:

@@ -15,6 +15,7 @@ import { Truth, truthTools } from "./truth.js";
 const renewEvery = 60000; // ms between words to segd that the frame is still wanted
 const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
 const busyAfter = 300; // ms until segd is asked again when others keep it busy
+const mostAnswers = 20; // previews of a frame that are kept, for undo and redo
 const mostId = 255;
 const thin = 1 / 77; // of the picture's longer side: the brush to begin with
 const thick = 1 / 12;
@@ -36,6 +37,7 @@ export class Marking {
   #renew = 0;
   #soon = 0;
   #request = null;
+  #answers = new Map(); // previews of this frame, by the annotation, the latest last
   #looking = null; // the request for what there is in the frame
   #things = null; // its answer
   #at = null; // where the pointer or the cross is, in pixels of the picture
@@ -332,6 +334,11 @@ export class Marking {
       this.#setPreview("none");
       return;
     }
+    const answer = this.#answers.get(JSON.stringify(this.sketch.annotation()));
+    if (answer) {
+      this.#setPreview("ready", answer);
+      return;
+    }
     const shown = thing && { objects: [...(this.preview?.objects ?? []), { ...thing, id: this.target, label: this.nameOf(this.target) || `Object ${this.target}`, preview: true }] };
     this.#setPreview("pending", shown ?? this.preview);
     this.#soon = setTimeout(() => this.#ask(), thing ? 0 : previewAfter);
@@ -341,11 +348,14 @@ export class Marking {
     const request = new AbortController();
     this.#request = request;
     const current = () => this.#request === request;
+    const annotation = this.sketch.annotation();
     try {
-      const { objects, width, height } = await api.preview(this.camera, this.sketch.annotation(), request.signal);
+      const { objects, width, height } = await api.preview(this.camera, annotation, request.signal);
       if (!current()) return;
-      const found = toObjects({ objects, width, height }).map((o) => ({ ...o, preview: true, path: toPath(o.loops) }));
-      this.#setPreview("ready", { objects: found });
+      const answer = { objects: toObjects({ objects, width, height }).map((o) => ({ ...o, preview: true, path: toPath(o.loops) })) };
+      this.#answers.set(JSON.stringify(annotation), answer);
+      if (this.#answers.size > mostAnswers) this.#answers.delete(this.#answers.keys().next().value);
+      this.#setPreview("ready", answer);
     } catch (problem) {
       if (!current()) return;
       if (problem.busy) {
@@ -417,6 +427,7 @@ export class Marking {
     this.sending = false;
     this.#feed.throwAway(this.#frame);
     this.#frame = null;
+    this.#answers.clear();
     this.preview = null;
     this.#stage.thaw();
     this.#changed();

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -95,7 +97,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opt.height, "height", 800, "height of the window in CSS pixels")
 	flags.IntVar(&opt.scale, "scale", 1, "device pixels per CSS pixel")
 	flags.IntVar(&opt.frames, "frames", 20, "frames that must have been shown")
-	flags.IntVar(&opt.sequence, "sequence", 0, "number of the frame to wait for, or a later one")
+	flags.IntVar(&opt.sequence, "sequence", 0, "frames that the camera must have had before the page is opened")
 	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
 	flags.Float64Var(&opt.fps, "fps", 0, "frames a second that the page has to tell as published at least")
 	flags.IntVar(&opt.dropped, "dropped", -1, "frames that it may tell as dropped at most; -1: any number")
@@ -128,6 +130,10 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	url := opt.url
 	if opt.hash != "" {
 		url += "#" + opt.hash
+	}
+	// Nor is it to share the machine with the page for longer than it takes.
+	if err := waitForFrames(ctx, opt); err != nil {
+		return err
 	}
 	page, err := b.Open(ctx, browser.Tab{URL: url, Theme: opt.theme, Width: opt.width, Height: opt.height, Scale: opt.scale})
 	if err != nil {
@@ -181,18 +187,64 @@ func complaints(b *browser.Browser) error {
 	return nil
 }
 
+// waitForFrames returns when the camera has had as many frames as are wanted before the picture.
+func waitForFrames(ctx context.Context, opt options) error {
+	for opt.sequence > 0 {
+		in, err := framesIn(ctx, opt)
+		if err != nil {
+			return err
+		}
+		if in >= opt.sequence {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("%w: the camera has had %d frames; wanted %d", err, in, opt.sequence)
+		}
+	}
+	return nil
+}
+
+// framesIn is how many frames the camera that is shown has had.
+func framesIn(ctx context.Context, opt options) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(opt.url, "/")+"/api/v1/cameras", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	var told struct {
+		Cameras []struct {
+			Name   string
+			Status struct {
+				FramesIn int `json:",string"`
+			}
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&told); err != nil {
+		return 0, fmt.Errorf("%s: %s: %w", req.URL, res.Status, err)
+	}
+	for _, c := range told.Cameras {
+		if opt.hash == "" || c.Name == opt.hash {
+			return c.Status.FramesIn, nil
+		}
+	}
+	return 0, nil // not yet
+}
+
 // waitForPage polls what the page says of itself on its body.
 func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 	for {
-		var shown struct{ Frames, Objects, Sequence, Kind string }
+		var shown struct{ Frames, Objects, Kind string }
 		err := page.Evaluate(ctx, `({...document.body?.dataset, kind: document.getElementById("picture")?.dataset.kind})`, &shown)
 		if err != nil {
 			return err
 		}
 		frames, _ := strconv.Atoi(shown.Frames) // a page without frames says 0
 		objects, _ := strconv.Atoi(shown.Objects)
-		sequence, _ := strconv.Atoi(shown.Sequence)
-		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects && sequence >= opt.sequence {
+		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects {
 			return nil
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {

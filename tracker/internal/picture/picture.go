@@ -52,15 +52,21 @@ func (p *Picture) UnitAt(slot int) []float32 {
 // At is the superpixel in which a pixel lies, or features.Unseen. It asks the patches.
 func (p *Picture) At(x, y int) int32 { return features.Label(p.Patches, x, y) }
 
-// Map is At of all pixels, Height×Width.
+// Map is At of all pixels, Height×Width, for buffers.Put once it is not needed.
 func (p *Picture) Map() []int32 {
-	at := slices.Repeat([]int32{features.Unseen}, p.Width*p.Height)
+	at := buffers.Get[int32](p.Width * p.Height)
+	for k := range at {
+		at[k] = features.Unseen
+	}
 	for k := range p.Patches {
 		patch := &p.Patches[len(p.Patches)-1-k] // the first counts
 		for y := patch.Min.Y; y < patch.Max.Y; y++ {
-			row := at[y*p.Width:][:p.Width]
-			for x := patch.Min.X; x < patch.Max.X; x++ {
-				if l := patch.Labels[patch.Index(x, y)]; l != features.Unseen {
+			row, from := at[y*p.Width:][patch.Min.X:patch.Max.X], patch.Labels[patch.Index(patch.Min.X, y):][:patch.Cols]
+			for col, l := range from {
+				if l == features.Unseen {
+					continue
+				}
+				for x := col * patch.Shrink; x < min((col+1)*patch.Shrink, len(row)); x++ {
 					row[x] = l
 				}
 			}

@@ -18,7 +18,7 @@ func boxOn(p *picture.Picture, r rect) *boxed {
 	for i := range p.N {
 		m.outside[i] = !r.has(i)
 	}
-	w := &work{Seeder: &Seeder{before: make([]int32, p.N)}, Picture: p, Marks: m}
+	w := &work{Seeder: &Seeder{before: make([]int32, p.N)}, Picture: p, pixels: p.Map(), Marks: m}
 	return w.newBoxed(1, []float64{float64(r.x0 * side), float64(r.y0 * side), float64(r.x1 * side), float64(r.y1 * side)})
 }
 

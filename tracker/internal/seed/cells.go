@@ -11,7 +11,7 @@ import (
 
 // How the pixels in a box are cut.
 const (
-	cellsAcross = 160  // at most, along the box's longer side
+	cellsAcross = 64   // at most, along the box's longer side
 	cellsAround = 0.6  // how far around the box is looked, in means of its sides
 	cellsLeast  = 3    // cells around it at least
 	cellRounds  = 2    // of colours and cuts in turns
@@ -51,7 +51,7 @@ func (b *boxed) cells() *cells {
 	for k := range n {
 		x0, y0 := left+k%c.cols*size, top+k/c.cols*size
 		x1, y1 := min(x0+size, right), min(y0+size, bottom)
-		i := b.At(min(x0+size/2, right-1), min(y0+size/2, bottom-1))
+		i := b.pixels[min(y0+size/2, bottom-1)*b.Width+min(x0+size/2, right-1)]
 		if c.superpixel[k] = i; i == features.Unseen {
 			continue
 		}
@@ -103,6 +103,7 @@ func (b *boxed) meanColour(x0, y0, x1, y1 int) (mean colour) {
 // join sets the edges, contrast-sensitive as in GrabCut.
 func (c *cells) join() {
 	sum := 1e-9
+	c.edges = make([]mrf.Edge, 0, 4*len(c.colours))
 	for k := range c.colours {
 		x, y := k%c.cols, k/c.cols
 		for _, step := range [...][2]int{{1, 0}, {0, 1}, {1, 1}, {-1, 1}} {

@@ -32,7 +32,7 @@ var boxPerceptron = sync.OnceValue(func() *perceptron.Perceptron {
 func BoxCues(p *picture.Picture, box []float64) (superpixels []int, rows []float64) {
 	m := &Marks{}
 	m.Reset(p.N)
-	w := &work{Seeder: &Seeder{before: make([]int32, p.N)}, Picture: p, Marks: m, q: make([]float64, 2*p.N), y: make([]int32, p.N), labels: 2}
+	w := &work{Seeder: &Seeder{before: make([]int32, p.N)}, Picture: p, pixels: p.Map(), Marks: m, q: make([]float64, 2*p.N), y: make([]int32, p.N), labels: 2}
 	ann := &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{{ID: 1, Box: box}}}
 	w.fix(ann, []Object{{Label: 1, Defined: true}})
 	b := w.newBoxed(1, box)

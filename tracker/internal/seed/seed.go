@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/propagation"
@@ -37,6 +38,7 @@ type work struct {
 	*Seeder
 	*picture.Picture
 	*Marks
+	pixels []int32   // superpixel of each pixel
 	q      []float64 // N×L
 	y      []int32   // N
 	labels int       // L
@@ -45,7 +47,8 @@ type work struct {
 // Apply puts what ann, which is valid, says of p into m, into the belief b, which stands
 // as it would without it, and into the labels y. objects are those of the annotation.
 func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.Belief, y []int32, m *Marks, ann *annotation.Annotation, objects []Object) error {
-	w := &work{Seeder: s, Picture: p, Marks: m, q: b.Q, y: y, labels: len(b.Q) / p.N}
+	w := &work{Seeder: s, Picture: p, Marks: m, pixels: p.Map(), q: b.Q, y: y, labels: len(b.Q) / p.N}
+	defer buffers.Put(w.pixels)
 	s.before = scratch.Grow(s.before, p.N)
 	b.Labels(s.before)
 	for _, o := range objects {
@@ -136,7 +139,7 @@ func (w *work) fix(a *annotation.Annotation, objects []Object) {
 		if m >= 0 {
 			kind = index[m]
 		}
-		if i := w.At(p%w.Width, p/w.Width); i != features.Unseen {
+		if i := w.pixels[p]; i != features.Unseen {
 			counts[int(i)*kinds+kind]++
 		}
 	}
@@ -214,7 +217,7 @@ func (w *work) bound(a *annotation.Annotation, counts []int32, kinds int) {
 			}
 		} else {
 			a.Inside(k, func(p int) {
-				if i := w.At(p%w.Width, p/w.Width); i != features.Unseen {
+				if i := w.pixels[p]; i != features.Unseen {
 					inside[i]++
 				}
 			})
