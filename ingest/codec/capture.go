@@ -51,7 +51,7 @@ type rawFormat struct {
 	width, height int
 }
 
-// registerDevices makes FFmpeg know its devices; files need none.
+// registerDevices makes FFmpeg know its devices, for which devices.c loads a library; files need none.
 var registerDevices = sync.OnceFunc(astiav.RegisterAllDevices)
 
 // OpenCapture opens the device at path, such as /dev/video0, and starts it.
@@ -75,7 +75,7 @@ func (c *Capture) open(cfg CaptureConfig) error {
 	registerDevices()
 	input := astiav.FindInputFormat("v4l2")
 	if input == nil {
-		return errors.New("this FFmpeg knows no V4L2")
+		return errors.New("this FFmpeg knows no V4L2, or has no libavdevice")
 	}
 	options := astiav.NewDictionary()
 	defer options.Free()

@@ -1,6 +1,8 @@
 package codec
 
 /*
+// Libraries of which nothing is used, as devices.c says.
+#cgo LDFLAGS: -Wl,--as-needed
 #include <malloc.h>
 
 // Elsewhere than in glibc there is nothing to set, and nothing to give back.

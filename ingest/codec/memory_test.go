@@ -1,11 +1,14 @@
 package codec
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
+	"github.com/asticode/go-astiav"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,6 +21,19 @@ func resident(t *testing.T) int {
 	_, err = fmt.Sscan(string(statm), &size, &pages)
 	require.NoError(t, err)
 	return pages * os.Getpagesize()
+}
+
+// The library of devices, and the many that it loads, are there once a device is opened, and not before.
+func TestDevicesAreLoadedLate(t *testing.T) {
+	self, err := elf.Open("/proc/self/exe")
+	require.NoError(t, err)
+	defer self.Close()
+	libraries, err := self.ImportedLibraries()
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(libraries, " "), "libavcodec")
+	require.NotContains(t, strings.Join(libraries, " "), "libavdevice")
+	registerDevices()
+	require.NotNil(t, astiav.FindInputFormat("v4l2"))
 }
 
 // freed is how much memory goes back to the system when n kept pictures of a closed decoder are freed, by itself and with
