@@ -2,7 +2,7 @@
 //
 // In go scenes (package features), oldest first, and annotations; out come, for
 // each scene, every object's mask and state. A sliding window of the latest
-// frames and the annotated ones, which stay, is labelled, the objects that compete for superpixels as one problem:
+// frames and the annotated ones, which stay, is labelled, each object for itself, against all else:
 //
 //   - Affinity. Each superpixel looks up its most similar ones near by in the
 //     latest frames and in the annotated ones, in these also round where they show
@@ -15,8 +15,8 @@
 //     classifier, where the Lagrangian cannot rise. What left the window stays in the classifier.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
-// An annotation of people's has the window begin with its frame, and the classifiers of the objects that it defines, and of those that
-// touch them, begin anew; the others' stay.
+// An annotation of people's has the window begin with its frame, and the classifiers of the objects that it defines begin anew; the
+// others' stay.
 //
 // A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but
 // does not start it and the classifier anew; the latest alone stays, and later frames do not look it up.

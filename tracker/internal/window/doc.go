@@ -5,18 +5,18 @@
 // and what annotations say of them (package seed), the newest last; out come their labels
 // and the classifier, which the next window starts from.
 //
-// # Components
+// # One problem an object
 //
-// Objects that compete are estimated together, and others apart: two are of one component if the affinity takes a superpixel of the
-// newest frame for either (q > 0 of both). What is estimated of a component are the superpixels that may be one of its objects,
-// those within reach of the affinity, in all frames; its labels are its objects and one for all else. An edge to a
-// superpixel that is none of these costs an object its weight. So the work grows with what is near an object, and not with the picture
-// times the objects.
+// Each object is estimated for itself, against all else. What is estimated of it are the superpixels that may be it, those within reach
+// of the affinity, in all frames. An edge to a superpixel that is none of these costs the object its weight. So the work grows with what is
+// near objects, and not with the picture times the objects. A superpixel that two objects want is the likelier one's, by the affinity.
+// Objects that compete for superpixels as the labels of one problem have no better masks, and cost their number squared
+// (docs/log/quality.md).
 //
 // # The objective
 //
-// Over the N superpixels of a component in all frames, with rows x of d features and a constant, labels
-// y and a classifier W = W₀ + M⁻¹Xᵀα, where W₀ is the one the last window left:
+// Over the N superpixels of an object in all frames, with rows x of d features and a constant, labels
+// y, 1 for the object and 0 for all else, and a classifier W = W₀ + M⁻¹Xᵀα, where W₀ is the one the last window left:
 //
 //	min over y, α of
 //	  Σ_i ω_i ℓ(y_i; x_iᵀW₀ + K_i α)      one-vs-all hinge, K = XM⁻¹Xᵀ + γI (the paper's, but for W₀ and M)
@@ -26,8 +26,8 @@
 //	  + ∞ where an annotation rules a label out
 //
 // The weights ω, of mean 1 over all superpixels and labels of the frames, balance labels that are rare among those published, count
-// annotated frames more, and what the affinity cannot place less, or small objects die of their ambiguous rims. Each object keeps its row of W and one of what
-// is around it; in a component of several these are one, which begins with their mean.
+// annotated frames more, and what the affinity cannot place less, or small objects die of their ambiguous rims. Each object keeps its
+// row of W and one of what is around it.
 //
 // The metric M = (XᵀX + εI)/τ makes the regulariser ν/τ‖X(W − W₀)‖², but for ε: the classifier stays what it says of the
 // window's superpixels. K's eigenvalues are then between γ and γ + τ whatever the picture shows, and with over-relaxation near 2
@@ -50,7 +50,7 @@
 // Moving W₀ back, so that W is at the start what the last window left, is another problem: it ties the classifier to what it was six
 // frames ago instead of one, and costs .013 of mean J (docs/log/quality.md).
 //
-// All rows are new where a component has other objects than in the last window, and after a frame that defines an object or a
+// All rows are new where the object was in no superpixel's reach in the last window, and after a frame that defines an object or a
 // restart. A frame that defines an object itself starts from nothing, α = λ = 0 and W₀ = 0: with M = I the rule's α is so far from the
 // solution there that 200 iterations do not reach it.
 //

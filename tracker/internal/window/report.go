@@ -33,11 +33,11 @@ type Report struct {
 	Trace [Traced]float64
 }
 
-// trace is what the iterations of all components add up to.
+// trace is what the iterations of all objects' problems add up to.
 type trace struct {
 	lagrangian   [Traced]float64 // after each
-	last         [Traced]float64 // of the component that is being solved
-	rose, loose  []bool          // by iteration, of any component: the Lagrangian rose, and it may
+	last         [Traced]float64 // of the object that is being solved
+	rose, loose  []bool          // by iteration, of any object: the Lagrangian rose, and it may
 	size         float64         // samples×labels
 	primal, dual float64         // squares, times that
 	samples      int             // times iterations
@@ -58,13 +58,13 @@ func (t *trace) add(it solver.Iteration) {
 	t.loose[it.Index] = t.loose[it.Index] || !it.Guaranteed
 }
 
-// sum adds a component's solve.
-func (r *Report) sum(t *trace, res solver.Result, labels, samples int) {
+// sum adds an object's solve.
+func (r *Report) sum(t *trace, res solver.Result, samples int) {
 	r.Iterations = max(r.Iterations, res.Iterations)
 	r.Start, r.Lagrangian = r.Start+res.Fitted, r.Lagrangian+res.Last.Lagrangian
 	r.Converged, r.OutOfTime = r.Converged && res.Status == solver.Converged, r.OutOfTime || res.Status == solver.Interrupted
 	r.Flips += res.Flips
-	size := float64(samples * labels)
+	size := float64(2 * samples)
 	t.size, t.primal, t.dual = t.size+size, t.primal+size*res.Last.Primal*res.Last.Primal, t.dual+size*res.Last.Dual*res.Last.Dual
 	t.samples += samples * res.Iterations
 	t.rows += samples
@@ -74,7 +74,7 @@ func (r *Report) sum(t *trace, res solver.Result, labels, samples int) {
 	t.last = [Traced]float64{}
 }
 
-// finish sets what is of all components together.
+// finish sets what is of all objects together.
 func (r *Report) finish(t *trace) {
 	if r.Trace = t.lagrangian; t.size == 0 {
 		r.Converged = false

@@ -72,28 +72,22 @@ type Window struct {
 	// own. Objects that it does not know yet lack their rows.
 	weight, around []float64
 
-	// What split finds: the components' objects, and where each ends.
-	objects, joined []int32
-	ends            []int
-	there           []bool
-
-	// Of the component that is estimated or labelled, with n samples and l labels.
+	// Of the object that is estimated or labelled, with n samples.
 	parts   []*part
 	ws      solver.Workspace
 	problem solver.Problem
 	kernel  kernel.Linear
 	graphs  mrf.Disjoint
 	state   solver.State
-	own     []float64 // l×(d+1): its classifier
-	alpha   []float64 // n×l, at the start
+	own     []float64 // 2×(d+1): its classifier
+	alpha   []float64 // n×2, at the start
 	step    []float64 // M⁻¹Xᵀα, by which that moves
-	q       []float64 // n×l
+	q       []float64 // n×2
 	blocks  []*kernel.Block
-	offset  []float64 // n×l: the scores under the last classifier
-	unary   []float64
+	offset  []float64 // n×2: the scores under the last classifier
+	unary   []float64 // n×2
 	omega   []float64 // n weights ω
 	rarity  []float64 // L
-	scores  []float64 // l, of one superpixel
 	y       []int32   // of one frame
 	before  []int32
 
@@ -145,8 +139,8 @@ func (w *Window) Drop(label, d int) {
 // Estimate runs DC-ADMM over the frames, of which the last is the newest. The labels of
 // all are free but for annotations; those of the newest start as y, and are left there.
 // With learn false nothing is solved, because there is nothing to learn from. defined are the labels
-// of objects that the newest frame defines, if any: the classifiers of these and of what is near them start from nothing
-// and take their time; the others stay as they are.
+// of objects that the newest frame defines, if any: the classifiers of these start from nothing and take their time; the others stay
+// as they are.
 func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, labels int, defined []int32, learn bool) (Report, error) {
 	f := frames[len(frames)-1]
 	f.Keep(y)
@@ -179,24 +173,19 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		defer func() { w.budget = budget{} }()
 	}
 	w.solves++
-	w.split(f, labels)
-	if len(w.ends) > 0 {
-		w.balance(frames, labels)
-	}
-	row := f.p.Dim + 1
-	for objects := range w.components {
+	w.balance(frames, labels)
+	for label := range f.objects(labels) {
 		if annotated {
-			if !slices.ContainsFunc(objects, func(l int32) bool { return slices.Contains(defined, l) }) {
-				w.report.Unlearnt += len(objects)
+			if !slices.Contains(defined, label) {
+				w.report.Unlearnt++
 				continue
 			}
-			for _, l := range objects {
-				clear(w.weight[int(l)*row:][:row])
-				clear(w.around[int(l)*row:][:row])
-			}
+			own, around := w.rowsOf(label, f.p.Dim)
+			clear(own)
+			clear(around)
 		}
-		w.report.Estimated += len(objects)
-		if err := w.gather(frames, objects, labels, gamma); err != nil {
+		w.report.Estimated++
+		if err := w.gather(frames, label, labels, gamma); err != nil {
 			return Report{}, err
 		}
 		if !annotated {
@@ -204,11 +193,11 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 				return Report{}, fmt.Errorf("window: %w", err)
 			}
 		}
-		if err := w.start(1+len(objects), nu, gamma, annotated); err != nil {
+		if err := w.start(nu, gamma, annotated); err != nil {
 			return Report{}, fmt.Errorf("window: %w", err)
 		}
 		w.problem = solver.Problem{
-			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
+			Labels: 2, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
 			Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
 		}
 		if w.FixedLabels {
@@ -220,14 +209,14 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		}
 		w.scatter(frames, labels)
 		if !annotated { // in the next window its rows weigh something else
-			w.leave(1 + len(objects))
+			w.leave()
 		}
 		if res.Iterations > 0 {
-			if err := w.move(objects); err != nil {
+			if err := w.move(label, f.p.Dim); err != nil {
 				return Report{}, err
 			}
 		}
-		w.report.sum(&w.trace, res, 1+len(objects), len(w.state.Y))
+		w.report.sum(&w.trace, res, len(w.state.Y))
 	}
 	for _, f := range frames {
 		f.forget()
@@ -237,58 +226,57 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	return w.report, nil
 }
 
-// compose sets w.own to the classifier of a component of f: what is around its objects is what is around any of them.
-func (w *Window) compose(f *Frame, objects []int32) {
-	row, n := f.p.Dim+1, float64(len(objects))
-	w.own = scratch.Zero(w.own, (1+len(objects))*row)
-	for k, l := range objects {
-		if len(w.weight) < int(l+1)*row {
-			continue
-		}
-		copy(w.own[(k+1)*row:], w.weight[int(l)*row:][:row])
-		for i, v := range w.around[int(l)*row:][:row] {
-			w.own[i] += v / n
-		}
+// rowsOf are the classifier's rows for an object: its own and that of what is around it.
+func (w *Window) rowsOf(label int32, dim int) (own, around []float64) {
+	from, to := int(label)*(dim+1), int(label+1)*(dim+1)
+	return w.weight[from:to], w.around[from:to]
+}
+
+// compose sets w.own to the classifier of an object, nothing of one that it does not know.
+func (w *Window) compose(label int32, dim int) {
+	w.own = scratch.Zero(w.own, 2*(dim+1))
+	if len(w.weight) >= int(label+1)*(dim+1) {
+		own, around := w.rowsOf(label, dim)
+		n := copy(w.own, around)
+		copy(w.own[n:], own)
 	}
 }
 
-// move adds M⁻¹Xᵀα of the solved component to its classifier.
-func (w *Window) move(objects []int32) error {
-	row := len(w.own) / (1 + len(objects))
+// move adds M⁻¹Xᵀα of the solved object to its classifier.
+func (w *Window) move(label int32, dim int) error {
 	w.step = scratch.Grow(w.step, len(w.own))
-	if err := w.kernel.SolvedWeights(w.step, 1+len(objects)); err != nil {
+	if err := w.kernel.SolvedWeights(w.step, 2); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
 	for i, v := range w.step {
 		w.own[i] += v
 	}
-	for k, l := range objects {
-		copy(w.weight[int(l)*row:][:row], w.own[(k+1)*row:])
-		copy(w.around[int(l)*row:][:row], w.own)
-	}
+	own, around := w.rowsOf(label, dim)
+	n := copy(around, w.own)
+	copy(own, w.own[n:])
 	return nil
 }
 
-// score writes superpixel i's score for every label of a component.
-func (w *Window) score(dst []float64, f *Frame, i int) {
+// score returns superpixel i's scores for what is around the object, and for the object.
+func (w *Window) score(f *Frame, i int) (scores [2]float64) {
 	d := f.p.Dim + 1
 	row := f.p.Rows[i*d : (i+1)*d]
-	for l := range dst {
+	for l := range scores {
 		sum, weight := 0.0, w.own[l*d:(l+1)*d]
 		for k, v := range row {
 			sum += float64(v) * weight[k]
 		}
-		dst[l] = sum
+		scores[l] = sum
 	}
+	return scores
 }
 
-// gather writes the problem of a component: kernel blocks, unaries and the graph; and the labels that it starts with.
-func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma float64) error {
-	own := 1 + len(objects)
+// gather writes the problem of an object: kernel blocks, unaries and the graph; and the labels that it starts with.
+func (w *Window) gather(frames []*Frame, label int32, labels int, gamma float64) error {
 	w.parts, w.blocks, w.graphs = w.parts[:0], w.blocks[:0], w.graphs[:0]
 	w.state.Y, w.q, w.omega = w.state.Y[:0], w.q[:0], w.omega[:0]
 	for _, f := range frames {
-		c, err := f.part(objects, labels)
+		c, err := f.part(label, labels)
 		if err != nil {
 			return err
 		}
@@ -297,34 +285,34 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 		}
 		w.parts, w.blocks, w.graphs = append(w.parts, c), append(w.blocks, &c.block), append(w.graphs, &c.graph)
 		for _, i := range c.rows {
-			w.state.Y, w.omega = append(w.state.Y, c.label(f.y[i])), append(w.omega, f.omega[i])
-			w.q = append(w.q, make([]float64, own)...)
-			c.believe(w.q[len(w.q)-own:], f, i, labels)
+			w.state.Y, w.omega = append(w.state.Y, c.own(f.y[i])), append(w.omega, f.omega[i])
+			w.q = append(w.q, 0, 0)
+			c.believe(w.q[len(w.q)-2:], f, i, labels)
 		}
 	}
 	w.unary = scratch.Grow(w.unary, len(w.q))
 	n := 0
 	for k, f := range frames {
-		w.parts[k].price(w.unary[n*own:], w.q[n*own:], w.omega[n:], f)
+		w.parts[k].price(w.unary[2*n:], w.q[2*n:], w.omega[n:], f)
 		n += len(w.parts[k].rows)
 	}
 	w.kernel.SetWorkers(w.workers)
 	if err := w.kernel.Reset(w.blocks, gamma); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
-	w.compose(frames[len(frames)-1], objects)
+	w.compose(label, frames[len(frames)-1].p.Dim)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
-	if err := w.kernel.Scores(w.offset, w.own, own); err != nil {
+	if err := w.kernel.Scores(w.offset, w.own, 2); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
 	return nil
 }
 
-// start sets where a component with own labels starts. Rows that the last window had too keep their λ. Others get the λ that is optimal
+// start sets where an object's problem starts. Rows that the last window had too keep their λ. Others get the λ that is optimal
 // for W₀ and their labels: with s = XW₀ and ρ = 2ν/γ, β = prox(s) and λ = ρ(s − β). Scores are XW₀ + Kα of α = −λ/2ν, so the start is
 // consistent. Where the classifier starts from nothing, anew, α = λ = 0: without the metric, the α that is optimal at W₀ = 0 is far
 // from the solution.
-func (w *Window) start(own int, nu, gamma float64, anew bool) error {
+func (w *Window) start(nu, gamma float64, anew bool) error {
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
 	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.offset))
 	if w.Cold {
@@ -334,7 +322,7 @@ func (w *Window) start(own int, nu, gamma float64, anew bool) error {
 		return nil
 	}
 	lambda, rho := w.state.Lambda, 2*nu/gamma
-	if err := (loss.Hinge{}).Prox(lambda, w.offset, w.omega, w.state.Y, own, rho); err != nil {
+	if err := (loss.Hinge{}).Prox(lambda, w.offset, w.omega, w.state.Y, 2, rho); err != nil {
 		return err
 	}
 	for i, s := range w.offset {
@@ -343,7 +331,7 @@ func (w *Window) start(own int, nu, gamma float64, anew bool) error {
 	from := 0
 	for _, c := range w.parts {
 		if c.solved > 0 && c.solved == w.solves-1 {
-			copy(lambda[from*own:], c.lambda)
+			copy(lambda[2*from:], c.lambda)
 			w.trace.carried += len(c.rows)
 		}
 		from += len(c.rows)
@@ -352,10 +340,10 @@ func (w *Window) start(own int, nu, gamma float64, anew bool) error {
 	if err := w.state.Alpha(w.alpha, nu); err != nil {
 		return err
 	}
-	if err := w.kernel.Weights(w.step, w.alpha, own); err != nil {
+	if err := w.kernel.Weights(w.step, w.alpha, 2); err != nil {
 		return err
 	}
-	if err := w.kernel.Scores(w.state.Scores, w.step, own); err != nil {
+	if err := w.kernel.Scores(w.state.Scores, w.step, 2); err != nil {
 		return err
 	}
 	for i, a := range w.alpha {
@@ -365,11 +353,11 @@ func (w *Window) start(own int, nu, gamma float64, anew bool) error {
 }
 
 // leave has every part keep its λ of the solution.
-func (w *Window) leave(own int) {
+func (w *Window) leave() {
 	from := 0
 	for _, c := range w.parts {
 		to := from + len(c.rows)
-		c.lambda, c.solved = append(c.lambda[:0], w.state.Lambda[from*own:to*own]...), w.solves
+		c.lambda, c.solved = append(c.lambda[:0], w.state.Lambda[2*from:2*to]...), w.solves
 		from = to
 	}
 }
@@ -427,30 +415,28 @@ func (w *Window) balance(frames []*Frame, labels int) {
 	}
 }
 
-// Decide labels f, the newest frame, by a cut, starting at y: affinity where it is sure,
-// the classifier where it is not, and smoothness. Without the classifier it is left out. What is in no component is
-// background.
+// Decide labels f, the newest frame, by a cut for each object, starting at y: affinity where it is sure,
+// the classifier where it is not, and smoothness. Without the classifier it is left out. What is no object is
+// background, and what two objects want that one's that is likelier.
 func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
-	w.split(f, labels)
 	w.before = append(w.before[:0], y...)
 	clear(y)
-	for objects := range w.components {
-		c, err := f.part(objects, labels)
+	for label := range f.objects(labels) {
+		c, err := f.part(label, labels)
 		if err != nil {
 			return err
 		}
-		own := c.labels()
-		w.y, w.q, w.unary = w.y[:0], scratch.Grow(w.q, len(c.rows)*own), scratch.Grow(w.unary, len(c.rows)*own)
+		w.y, w.q, w.unary = w.y[:0], scratch.Grow(w.q, 2*len(c.rows)), scratch.Grow(w.unary, 2*len(c.rows))
 		for r, i := range c.rows {
-			w.y = append(w.y, c.label(w.before[i]))
-			c.believe(w.q[r*own:][:own], f, i, labels)
+			w.y = append(w.y, c.own(w.before[i]))
+			c.believe(w.q[2*r:][:2], f, i, labels)
 		}
 		c.price(w.unary, w.q, nil, f)
 		if classifier {
-			w.compose(f, objects)
+			w.compose(label, f.p.Dim)
 			for r, i := range c.rows {
 				if !f.Belief.Unlearnt[i] {
-					w.addClassifier(w.unary[r*own:][:own], f, c, i, labels, propagation.Uncertainty(w.q[r*own:][:own]))
+					w.addClassifier(w.unary[2*r:][:2], f, i, label, labels, propagation.Uncertainty(w.q[2*r:][:2]))
 				}
 			}
 		}
@@ -468,21 +454,13 @@ const scoreLimit = 2.0
 
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
 // scaled so that two labels with scores ±1 differ by 2·weight.
-func (w *Window) addClassifier(u []float64, f *Frame, p *part, i int32, labels int, weight float64) {
-	w.scores = scratch.Grow(w.scores, len(u))
-	w.score(w.scores, f, int(i))
-	for l, score := range w.scores {
+func (w *Window) addClassifier(u []float64, f *Frame, i, label int32, labels int, weight float64) {
+	for l, score := range w.score(f, int(i)) {
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
 		if len(f.Belief.Shown) > 0 && l > 0 {
-			score = f.Belief.Shown[int(i)*labels+int(p.objects[l-1])]*(score+scoreLimit) - scoreLimit
+			score = f.Belief.Shown[int(i)*labels+int(label)]*(score+scoreLimit) - scoreLimit
 		}
-		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
-		for c := range u {
-			if c == l {
-				u[c] += weight / 2 * pos
-			} else {
-				u[c] += weight / 2 * neg
-			}
-		}
+		u[l] += weight / 2 * math.Max(0, 1-score)
+		u[1-l] += weight / 2 * math.Max(0, 1+score)
 	}
 }

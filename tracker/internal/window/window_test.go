@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/tracker/internal/labeling"
@@ -306,13 +308,13 @@ func TestWarmStart(t *testing.T) {
 		}
 		optimal(t, w, 2*frames[0].p.N)
 		consistent(t, w)
-		// An object competes with it from now on: all rows are new.
+		// Of an object that competes with it from now on all rows are new; its own stay.
 		for _, f := range frames {
 			f.Widen(labels, labels+1)
 			f.Belief.Q[3*50+2] = 0.5
 		}
 		report, err = w.Estimate(stopped, frames[5:], slices.Clone(truth), labels+1, nil, true)
-		if err != nil || report.Carried != 0 {
+		if err != nil || report.Carried != 1./2 {
 			t.Fatalf("another object competes: %+v (%v)", report, err)
 		}
 		optimal(t, w, 0)
@@ -436,11 +438,10 @@ func TestAnnotatedWindowIsStiffer(t *testing.T) {
 
 // guess writes the labels that the classifier alone has for f to y.
 func guess(w *Window, f *Frame, y []int32) []int32 {
-	w.compose(f, []int32{1})
-	w.scores = make([]float64, labels)
+	w.compose(1, f.p.Dim)
 	for i := range y {
-		w.score(w.scores, f, i)
-		y[i] = labeling.Argmax(w.scores)
+		scores := w.score(f, i)
+		y[i] = labeling.Argmax(scores[:])
 	}
 	return y
 }
@@ -578,9 +579,9 @@ func TestAblations(t *testing.T) {
 	}
 }
 
-func partOf(t *testing.T, f *Frame, labels int, objects ...int32) *part {
+func partOf(t *testing.T, f *Frame, labels int, label int32) *part {
 	t.Helper()
-	c, err := f.part(objects, labels)
+	c, err := f.part(label, labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -604,12 +605,6 @@ func TestGraphFollowsThePicture(t *testing.T) {
 	f.Reset(other, labels)
 	if got, _ := partOf(t, f, labels, 1).graph.Energy(y); got != 7 || before == 7 {
 		t.Errorf("the energy is %g, in another picture %g; want 7 in that", before, got)
-	}
-	u := make([]float64, 3*len(y))
-	u[3*5+2] = -1
-	f.Widen(labels, 3)
-	if err := partOf(t, f, 3, 1, 2).graph.Label(t.Context(), y, u); err != nil || y[5] != 2 {
-		t.Errorf("with a third label superpixel 5 is %d (%v); want 2", y[5], err)
 	}
 }
 
@@ -668,32 +663,18 @@ func two(t *testing.T, count int) []*Frame {
 	return frames
 }
 
-// split returns the components of a window's newest frame.
-func split(w *Window, f *Frame) (found [][]int32) {
-	w.split(f, 3)
-	for objects := range w.components {
-		found = append(found, slices.Clone(objects))
-	}
-	return found
-}
-
-// Objects are estimated together that compete for a superpixel, and others apart; those that are nowhere not at all.
-func TestComponents(t *testing.T) {
+// Objects that no superpixel may be are left out.
+func TestObjectsThatAreNowhere(t *testing.T) {
 	f := two(t, 1)[0]
-	var w Window
-	if got := split(&w, f); len(got) != 2 || !slices.Equal(got[0], []int32{1}) || !slices.Equal(got[1], []int32{2}) {
-		t.Errorf("components %v; want 1 and 2", got)
-	}
-	f.Belief.Q[3*5+1], f.Belief.Q[3*5+2] = 0.1, 0.2
-	if got := split(&w, f); len(got) != 1 || !slices.Equal(got[0], []int32{1, 2}) {
-		t.Errorf("components %v; want 1 with 2", got)
-	}
+	require.Equal(t, []int32{1, 2}, slices.Collect(f.objects(3)))
 	for i := range f.p.N {
 		f.Belief.Q[3*i+1], f.Belief.Near[3*i+1] = 0, false
 	}
-	if got := split(&w, f); len(got) != 1 || !slices.Equal(got[0], []int32{2}) {
-		t.Errorf("components %v; want 2 alone", got)
-	}
+	require.Equal(t, []int32{2}, slices.Collect(f.objects(3)))
+	f.Belief.Near[3*5+1] = true
+	require.Equal(t, []int32{1, 2}, slices.Collect(f.objects(3)))
+	f.Belief.Near[3*5+1], f.Belief.Q[3*5+1] = false, 0.1
+	require.Equal(t, []int32{1, 2}, slices.Collect(f.objects(3)))
 }
 
 // What is solved for an object are the superpixels near it, however many other objects there are, and each keeps what it has.
@@ -727,7 +708,7 @@ func TestEstimateIsLocal(t *testing.T) {
 	}
 }
 
-// An object that is defined has only what is near it start from nothing; the others keep their classifiers and are not solved.
+// An object that is defined starts from nothing; the others keep their classifiers and are not solved.
 func TestOthersStayWhenOneIsDefined(t *testing.T) {
 	frames := two(t, 2)
 	w := Window{Config: tuned}
@@ -767,7 +748,7 @@ func TestOthersStayWhenOneIsDefined(t *testing.T) {
 	}
 }
 
-// An edge that leaves a component costs those of its labels that are objects, as what is beyond is none of them.
+// An edge that leaves a part costs the object, as what is beyond is not it.
 func TestEdgesThatLeave(t *testing.T) {
 	f := two(t, 1)[0]
 	c := partOf(t, f, 3, 1)
@@ -788,7 +769,7 @@ func TestEdgesThatLeave(t *testing.T) {
 	}
 }
 
-// Of what two components want it is the object that is likelier, whichever comes first.
+// Of what two objects want it is the one that is likelier, whichever comes first.
 func TestLikelierObjectTakesIt(t *testing.T) {
 	f := two(t, 1)[0]
 	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.2, 0.7
@@ -807,7 +788,7 @@ func TestLikelierObjectTakesIt(t *testing.T) {
 	}
 }
 
-// What an annotation says is another component's object is background here, and may be nothing else.
+// What an annotation says is another object is background here, and may be nothing else.
 func TestMarksOfOthers(t *testing.T) {
 	f := two(t, 1)[0]
 	f.Marks.Fixed[3] = 2
@@ -850,12 +831,12 @@ func TestPartsAreGivenBack(t *testing.T) {
 		t.Fatalf("%d parts; want both kept", len(f.parts))
 	}
 	f.forget()
-	if len(f.parts) != 1 || partOf(t, two(t, 1)[0], 3, 1, 2) != c {
+	if len(f.parts) != 1 || partOf(t, two(t, 1)[0], 3, 1) != c {
 		t.Errorf("%d parts; want one, and the other's memory used again", len(f.parts))
 	}
 	c.rows = make([]int32, 0, 10_000)
 	c.spare()
-	if next := partOf(t, f, 3, 1, 2); next != c || cap(next.rows) > 2*len(next.rows) {
+	if next := partOf(t, f, 3, 1); next != c || cap(next.rows) > 2*len(next.rows) {
 		t.Errorf("room for %d superpixels, of which there are %d", cap(next.rows), len(next.rows))
 	}
 	f.Release()
