@@ -109,8 +109,8 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 		recalled.run(t.Context(), t)
 		with, without := overlaps(t, restored.rec.masks, want, n), overlaps(t, recalled.rec.masks, want, n)
 		t.Logf("mean IoU with an undisturbed run: with a checkpoint %.2f, without %.2f", with, without)
-		if with < 0.9 || with-without < 0.15 {
-			t.Errorf("mean IoU %.2f with an undisturbed run, %.2f without the checkpoint; want at least 0.9, and 0.15 more than without", with, without)
+		if with < 0.9 || with-without < 0.1 {
+			t.Errorf("mean IoU %.2f with an undisturbed run, %.2f without the checkpoint; want at least 0.9, and 0.1 more than without", with, without)
 		}
 	})
 }
