@@ -127,32 +127,28 @@ func (f *Frame) forget() {
 	f.parts = kept
 }
 
-// believe writes what f takes superpixel i for to q, by c's labels.
+// believe writes how likely f takes superpixel i for each of c's labels to q.
 func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
-	row := f.Belief.Q[int(i)*labels:][:labels]
-	q[0], q[1] = 0, row[c.label]
-	for l, v := range row {
-		if int32(l) != c.label {
-			q[0] += v
-		}
-	}
+	q[1] = f.Belief.Q[int(i)*labels+int(c.label)]
+	q[0] = 1 - q[1]
 }
 
 // price writes c's R×2 discrete energies to u, by what q believes: ω·(1 − q), what the object's edges to superpixels cost that are
 // not in the part, and +Inf for what the marks rule out, as they do where q leaves nothing to an object that begins with them.
 // Without omega all weigh 1.
 func (c *part) price(u, q, omega []float64, f *Frame) {
-	begun := slices.Contains(f.Marks.Begun, c.label)
+	bounded, begun := len(f.Marks.Bounded) > 0, slices.Contains(f.Marks.Begun, c.label)
 	for r, i := range c.rows {
 		weight := 1.0
 		if omega != nil {
 			weight = omega[r]
 		}
 		u[2*r], u[2*r+1] = weight*(1-q[2*r]), weight*(1-q[2*r+1])+c.outward[r]
-		if c.forbids(f, i, 0) {
+		marked := bounded || !f.Marks.Free(int(i))
+		if marked && c.forbids(f, i, 0) {
 			u[2*r] = math.Inf(1)
 		}
-		if c.forbids(f, i, 1) || begun && q[2*r+1] == 0 {
+		if marked && c.forbids(f, i, 1) || begun && q[2*r+1] == 0 {
 			u[2*r+1] = math.Inf(1)
 		}
 	}
