@@ -371,39 +371,47 @@ def conv(i, o, dilation=1):
 
 class Head(nn.Module):
     """N×(EMBEDDING+CHANNELS)×CELLS×CELLS → logits, N×1×CELLS×CELLS: a first guess by where in the box a cell is and by its surroundings;
-    then how much more a cell's embedding is like that of what was guessed to be the object than like that of the rest."""
+    then how much more a cell's embedding is like that of what was guessed to be the object than like that of the rest.
+    All layers of 3×3 but the last one see half the cells along each side."""
 
     def __init__(self, width=32, like=16):
         super().__init__()
         self.into = nn.Conv2d(EMBEDDING + CHANNELS, width, 1)
         self.place = nn.Parameter(torch.zeros(1, width, CELLS, CELLS))
-        self.first = nn.ModuleList([conv(width, width, d) for d in (1, 2, 4)])
+        self.first = nn.ModuleList([conv(width, width, d) for d in (1, 2, 2)])
         self.guess = nn.Conv2d(width, 1, 1)
         self.like = nn.Conv2d(EMBEDDING, like, 1)
         self.told = nn.Conv2d(3, width, 1, bias=False)
-        self.second = nn.ModuleList([conv(width, width), conv(width, width, 2)])
+        self.second = nn.ModuleList([conv(width, width, 2), conv(width, width)])
         self.out = nn.Conv2d(width, 1, 1)
         self.sharp = nn.Parameter(torch.tensor(5.0))
         for name, to, of in (("spread", like, 1), ("total", like, like), ("sum", 1, like)):
             self.register_buffer(name, torch.ones(to, of, 1, 1), persistent=False)
 
     def forward(self, x):
-        h = F.relu(self.into(x) + self.place)
+        fine = F.relu(self.into(x) + self.place)
+        h = F.avg_pool2d(fine, 2)
         for layer in self.first:
             h = h + layer(h)
-        guess = self.guess(h)
+        guess = finer(self.guess(h))
         p = torch.sigmoid(guess)
         like = self.unit(self.like(x[:, :EMBEDDING]))
         spread = F.conv2d(p, self.spread)
         of = [F.conv2d(like * self.unit(everywhere(like * share)), self.sum) for share in (spread, 1 - spread)]
-        h = h + self.told(torch.cat([p, *of], 1))
+        told = self.told(torch.cat([p, *of], 1))
+        h = h + F.avg_pool2d(told, 2)
         h = h + self.second[0](h)
-        h = h + self.second[1](h)
-        return self.out(h) + self.sharp * (of[0] - of[1]) + guess, guess
+        fine = fine + told + finer(h)
+        fine = fine + self.second[1](fine)
+        return self.out(fine) + self.sharp * (of[0] - of[1]) + guess, guess
 
     def unit(self, x):
         """Of length 1 in each cell. OpenCV 4.6 multiplies and divides tensors of one shape only, so the length has as many channels."""
         return x / (F.conv2d(x * x, self.total) + 1e-4).sqrt()
+
+
+def finer(x):
+    return F.interpolate(x, scale_factor=2, mode="nearest")
 
 
 def everywhere(x):
