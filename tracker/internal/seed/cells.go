@@ -11,7 +11,7 @@ import (
 
 // How the pixels in a box are cut.
 const (
-	cellsAcross = 64   // at most, along the box's longer side
+	cellsAcross = 160  // at most, along the box's longer side
 	cellsAround = 0.6  // how far around the box is looked, in means of its sides
 	cellsLeast  = 3    // cells around it at least
 	cellRounds  = 2    // of colours and cuts in turns
