@@ -107,10 +107,12 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 		recalled := networkBench(t, rest, model)
 		recalled.cfg.Annotation = walkers(t, filepath.Join(cut, fmt.Sprintf("%04d.jpg", start)))
 		recalled.run(t.Context(), t)
-		with, without := overlaps(t, restored.rec.masks, want, n), overlaps(t, recalled.rec.masks, want, n)
-		t.Logf("mean IoU with an undisturbed run: with a checkpoint %.2f, without %.2f", with, without)
-		if with < 0.9 || with-without < 0.1 {
-			t.Errorf("mean IoU %.2f with an undisturbed run, %.2f without the checkpoint; want at least 0.9, and 0.1 more than without", with, without)
+		const soon = 3 // frames in which they are hardly found without
+		with, first, without := overlaps(t, restored.rec.masks, want, n), overlaps(t, restored.rec.masks, want, soon), overlaps(t, recalled.rec.masks, want, soon)
+		t.Logf("mean IoU with an undisturbed run: with a checkpoint %.2f, in the first %d frames %.2f, without %.2f", with, soon, first, without)
+		if with < 0.9 || first-without < 0.15 {
+			t.Errorf("mean IoU %.2f with an undisturbed run, in the first %d frames %.2f, and %.2f without the checkpoint; want at least 0.9, and 0.15 more than without",
+				with, soon, first, without)
 		}
 	})
 }
