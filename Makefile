@@ -246,8 +246,8 @@ pictures: ## take docs/images/page.png and record docs/images/demo.webp of the r
 	@scripts/setup pictures
 	@$(MAKE) --no-print-directory build
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
-	@bin/screenshot -fps 9.8 -dropped 0 -sequence 195 -frames 5 -settle 1s -objects 5 # then most persons walk apart
-	@bin/screenshot -fps 9 -dropped 0 -record 12s -rate 4 -out docs/images/demo.webp -sequence 100 -objects 4 -settle 0s -width 1040 -height 620
+	@bin/screenshot -fps 9.8 -dropped 0 -after 195 -frames 5 -settle 1s -objects 5 # then most persons walk apart
+	@bin/screenshot -fps 9 -dropped 0 -record 12s -rate 4 -out docs/images/demo.webp -after 100 -objects 4 -settle 0s -width 1040 -height 620
 
 bench: setup ## every benchmark
 	$(GO) test -tags "$(TAGS)" -run '^$$' -bench . -benchmem ./...

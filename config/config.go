@@ -511,8 +511,8 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show is the role that may see the original pictures. With operator, users of that role may; with nobody, no user
-	// may. Default "nobody".
+	// Show names the users who see the original pictures, in which nothing is hidden: "operator", those whose role is
+	// operator, or "nobody", no user. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -25,7 +25,7 @@ import (
 type options struct {
 	segd, browser, ffmpeg, url, out, theme, hash, wait string
 	width, height, frames, objects, scale              int
-	sequence, rate, quality, dropped                   int
+	after, rate, quality, dropped                      int
 	fps                                                float64
 	timeout, settle, record                            time.Duration
 }
@@ -97,7 +97,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opt.height, "height", 800, "height of the window in CSS pixels")
 	flags.IntVar(&opt.scale, "scale", 1, "device pixels per CSS pixel")
 	flags.IntVar(&opt.frames, "frames", 20, "frames that must have been shown")
-	flags.IntVar(&opt.sequence, "sequence", 0, "frames that the camera must have had before the page is opened")
+	flags.IntVar(&opt.after, "after", 0, "frames that the camera must have had before the page is opened")
 	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
 	flags.Float64Var(&opt.fps, "fps", 0, "frames a second that the page has to tell as published at least")
 	flags.IntVar(&opt.dropped, "dropped", -1, "frames that it may tell as dropped at most; -1: any number")
@@ -189,16 +189,16 @@ func complaints(b *browser.Browser) error {
 
 // waitForFrames returns when the camera has had as many frames as are wanted before the picture.
 func waitForFrames(ctx context.Context, opt options) error {
-	for opt.sequence > 0 {
+	for opt.after > 0 {
 		in, err := framesIn(ctx, opt)
 		if err != nil {
 			return err
 		}
-		if in >= opt.sequence {
+		if in >= opt.after {
 			return nil
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("%w: the camera has had %d frames; wanted %d", err, in, opt.sequence)
+			return fmt.Errorf("%w: the camera has had %d frames; wanted %d", err, in, opt.after)
 		}
 	}
 	return nil

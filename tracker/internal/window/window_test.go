@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/buffers"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
+	"github.com/segd/segd/tracker/internal/seed"
 )
 
 const cols, rows, labels = 12, 9, 2
@@ -588,7 +590,7 @@ func partOf(t *testing.T, f *Frame, labels int, label int32) *part {
 	return c
 }
 
-// A frame's graph is that of its picture and its labels, whatever the frame was before.
+// A frame's graph is that of its picture, whatever the frame was before.
 func TestGraphFollowsThePicture(t *testing.T) {
 	frames, truth := made(t, 1)
 	f := frames[0]
@@ -795,6 +797,24 @@ func TestMarksOfOthers(t *testing.T) {
 	c := partOf(t, f, 3, 1)
 	if !c.forbids(f, 3, 1) || c.forbids(f, 3, 0) {
 		t.Errorf("background forbidden %t, object 1 forbidden %t; want only the object", c.forbids(f, 3, 0), c.forbids(f, 3, 1))
+	}
+}
+
+// An object is nowhere outside the box that it was marked by, though no superpixel there is marked as another's.
+func TestBoundsAreKept(t *testing.T) {
+	f := two(t, 1)[0]
+	box := []float64{0, 0, 3 * scenetest.Side, float64(f.p.Height)}
+	a := &annotation.Annotation{Width: f.p.Width, Height: f.p.Height, Objects: []annotation.Object{{ID: 1, Box: box}}}
+	var s seed.Seeder
+	require.NoError(t, s.Apply(t.Context(), f.p, &f.Belief, make([]int32, f.p.N), &f.Marks, a, []seed.Object{{Label: 1, Defined: true}}))
+	for i := range f.Marks.Fixed {
+		f.Marks.Fixed[i] = annotation.Unmarked
+	}
+	c := partOf(t, f, 3, 1)
+	u := make([]float64, 2*len(c.rows))
+	c.price(u, make([]float64, 2*len(c.rows)), nil, f)
+	for r, i := range c.rows {
+		require.Equal(t, int(i)%cols >= 3, math.IsInf(u[2*r+1], 1), "superpixel %d", i)
 	}
 }
 
