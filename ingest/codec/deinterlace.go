@@ -109,7 +109,9 @@ var filterTimeBase = astiav.NewRational(1, 90000)
 
 // open makes the filter for pictures like f.
 func (d *deinterlacer) open(f *astiav.Frame) (err error) {
-	d.graph = astiav.AllocFilterGraph()
+	if d.graph = astiav.AllocFilterGraph(); d.graph == nil {
+		return errors.New("no libavfilter") // filters.c loads it
+	}
 	defer func() {
 		if err != nil {
 			d.close()
