@@ -57,6 +57,8 @@ type Recall struct {
 	asked       []int32        // slots of the superpixels that may be it
 	queries     []float32      // rows: what these look like
 	votes       []float64      // for each of them
+	likely      []int32        // of asked, those that resemble its looks
+	against     [][]float64    // by size, for each slot: the background's votes, the same whichever object asks; NaN before one does
 	best        []cosine.Match // of each, the k rows that resemble it most
 	cosines     []float32
 	piece       []int32
@@ -149,6 +151,10 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 // of what an object should be is likely to be it. One that is out of sight has none
 // anywhere unless enough of it is likely; one that is confirmed has none.
 func (r *Recall) Detect(p *picture.Picture, objects []propagation.Object, annotated []*Sighting) {
+	r.against = scratch.Grow(r.against, r.sizes())
+	for size, votes := range r.against {
+		r.against[size] = votes[:0]
+	}
 	for k, o := range objects {
 		if o.Confirmed() {
 			o.Probability, o.Suspect = o.Probability[:0], o.Suspect[:0]
@@ -218,32 +224,47 @@ func (r *Recall) match(p *picture.Picture, o *trackstate.Object, size int) {
 	extent := Extent(o) * math.Pow(2, float64(size))
 	spread := (searchRadius + searchGrowth*float64(o.Unseen)) * o.Side(p.Side())
 	r.asked, r.queries = r.asked[:0], r.queries[:0]
-	ask := func(i int32, slot int, probability float64) {
-		r.probability[i] = probability
-		r.asked = append(r.asked, int32(slot))
-		r.queries = append(r.queries, unit[slot*d:(slot+1)*d]...)
+	ask := func(slot int32) {
+		r.asked = append(r.asked, slot)
+		r.queries = append(r.queries, unit[int(slot)*d:int(slot+1)*d]...)
 	}
 	for slot, i := range p.Grid.Order {
 		far := max(0, math.Hypot(float64(p.Centroid[2*i])-o.X, float64(p.Centroid[2*i+1])-o.Y)-extent) / spread
 		if prior := math.Exp(-far * far / 2); prior >= leastProbability && shows(unit[slot*d:(slot+1)*d]) {
-			ask(i, slot, prior)
+			r.probability[i] = prior
+			ask(int32(slot))
 		}
 	}
 	r.vote(r.looks, d)
-	asked := r.asked
-	r.asked, r.queries = r.asked[:0], r.queries[:0]
-	for c, slot := range asked { // what is asked again never overtakes
-		i := p.Grid.Order[slot]
-		if votes := r.probability[i] * r.votes[c]; votes >= floor/4 {
-			ask(i, int(slot), votes)
+	r.likely = r.likely[:0]
+	for c, slot := range r.asked {
+		votes := &r.probability[p.Grid.Order[slot]]
+		if *votes *= r.votes[c]; *votes >= floor/4 {
+			r.likely = append(r.likely, slot)
 		} else {
-			r.probability[i] = 0
+			*votes = 0
+		}
+	}
+	if len(r.against[size]) == 0 {
+		r.against[size] = scratch.Grow(r.against[size], p.N)
+		for slot := range r.against[size] {
+			r.against[size][slot] = math.NaN()
+		}
+	}
+	against := r.against[size]
+	r.asked, r.queries = r.asked[:0], r.queries[:0]
+	for _, slot := range r.likely {
+		if math.IsNaN(against[slot]) {
+			ask(slot)
 		}
 	}
 	r.vote(r.background[size], d)
 	for c, slot := range r.asked {
+		against[slot] = r.votes[c]
+	}
+	for _, slot := range r.likely {
 		votes := &r.probability[p.Grid.Order[slot]]
-		*votes /= *votes + backgroundWeight*r.votes[c] + floor
+		*votes /= *votes + backgroundWeight*against[slot] + floor
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/propagation"
@@ -138,6 +140,34 @@ func TestDetect(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The background votes once for a superpixel, whichever objects ask, and anew in the next picture.
+func TestBackgroundVotesOnce(t *testing.T) {
+	v, s, projection := sight(t, true)
+	other, _, _ := sight(t, false)
+	r := Recall{Memory: memory}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	r.scales.Units = r.scales.Units[:0]
+	of := *v // both objects look like the rectangle
+	of.Soft, of.Observed = nil, []bool{true, true, true}
+	for i := range v.N {
+		of.Soft = append(of.Soft, v.Soft[2*i], v.Soft[2*i+1], v.Soft[2*i+1])
+	}
+	found := make([]propagation.Detection, 2)
+	detect := func(p *picture.Picture, first, second trackstate.State) [][]float64 {
+		a := trackstate.Object{State: first, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
+		b := trackstate.Object{State: second, Area: 9 * 36, X: 40, Y: 33, Unseen: 30}
+		r.Detect(p, []propagation.Object{{Object: &a, Detection: &found[0]}, {Object: &b, Detection: &found[1]}}, []*Sighting{&of})
+		return [][]float64{slices.Clone(found[0].Probability), slices.Clone(found[1].Probability)}
+	}
+	const hidden, seen = trackstate.Occluded, trackstate.Visible
+	first, second := detect(v.Picture, hidden, seen)[0], detect(v.Picture, seen, hidden)[1]
+	require.NotEmpty(t, r.asked)
+	require.NotEqual(t, first, detect(other.Picture, hidden, seen)[0])
+	require.Equal(t, [][]float64{first, second}, detect(v.Picture, hidden, hidden))
+	require.Empty(t, r.asked, "what the second asks")
 }
 
 // What is seen larger is looked for, and may be, in as much of its surroundings only.
