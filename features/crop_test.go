@@ -295,7 +295,7 @@ func TestCropScale(t *testing.T) {
 	seen := func(c Crop) (scales []float64, p *Patch) {
 		t.Helper()
 		model.views = nil
-		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true, Coarse: true}); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{c}, Whole: true, Coarse: Everywhere}); err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range model.views {
@@ -303,7 +303,7 @@ func TestCropScale(t *testing.T) {
 		}
 		return scales, &s.Patches[0]
 	}
-	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2, Coarse: true}
+	crop := Crop{Rectangle: image.Rect(30, 30, 90, 90), Zoom: 2, Coarse: Everywhere}
 	for _, want := range []struct {
 		scale     float64
 		scales    []float64
@@ -338,7 +338,7 @@ func TestPixelAspect(t *testing.T) {
 	bgr := noiseImage(w, h, 3)
 	for plan, want := range map[float64]float64{0: 1, 1: 1, 8.0 / 3: 8.0 / 3} {
 		model.views = nil
-		p := Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1, Coarse: true}}, Whole: true, Coarse: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
+		p := Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1, Coarse: Everywhere}}, Whole: true, Coarse: Everywhere, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
 		if err := e.Extract(&s, bgr, w, h, p); err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func TestExposureFollowsLight(t *testing.T) {
 		var s Scene
 		see := func(bgr []byte, light Light) {
 			t.Helper()
-			if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: true, Light: light}); err != nil {
+			if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: Everywhere, Light: light}); err != nil {
 				t.Fatal(err)
 			}
 		}

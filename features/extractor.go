@@ -157,8 +157,9 @@ type Plan struct {
 	// Crops are the parts of the image that are seen. Of several that overlap the first counts
 	// there.
 	Crops []Crop
-	// Whole is whether the rest of the image is seen, too, at Zoom 1, and Coarse whether that is as a Crop's Coarse says.
-	Whole, Coarse bool
+	// Whole is whether the rest of the image is seen, too, at Zoom 1, and Coarse the part of it that is as a Crop's Coarse says.
+	Whole  bool
+	Coarse image.Rectangle
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
 	// Large is the part of what is seen in which things are looked for that are too large to be found at the
@@ -176,7 +177,7 @@ type Plan struct {
 
 // Coarsens tells whether anything is seen smaller, too.
 func (p Plan) Coarsens() bool {
-	return p.Whole && p.Coarse || slices.ContainsFunc(p.Crops, func(c Crop) bool { return c.Coarse })
+	return p.Whole && !p.Coarse.Empty() || slices.ContainsFunc(p.Crops, func(c Crop) bool { return !c.Coarse.Empty() })
 }
 
 // A Crop is a part of an image. Of what lies beyond the image there is nothing.
@@ -188,8 +189,9 @@ type Crop struct {
 	// Scale is how large the model sees it beside Zoom, and how fine superpixels are, more than 0 and at most 1: what is large
 	// is seen as well with fewer of both. 0: 1.
 	Scale float64
-	// Coarse is whether the model sees it at 1/2 and at 1/4 of that size, too, for Scene.Coarse: about a third more time.
-	Coarse bool
+	// Coarse is the part of it that the model sees at 1/2 and at 1/4 of that size, too, for Scene.Coarse: about a third more time for
+	// all of it.
+	Coarse image.Rectangle
 }
 
 // A Region of an image is to have superpixels of its own: as many as there are squares
@@ -327,12 +329,12 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	e.crops = e.crops[:0]
 	for _, c := range plan.Crops {
 		if c.Rectangle = c.Intersect(all); !c.Empty() {
-			c.Zoom, c.Scale = max(1, c.Zoom), cmp.Or(c.Scale, 1)
+			c.Zoom, c.Scale, c.Coarse = max(1, c.Zoom), cmp.Or(c.Scale, 1), c.Coarse.Intersect(c.Rectangle)
 			e.crops = append(e.crops, c)
 		}
 	}
 	if plan.Whole {
-		e.crops = append(e.crops, Crop{Rectangle: all, Zoom: 1, Scale: 1, Coarse: plan.Coarse})
+		e.crops = append(e.crops, Crop{Rectangle: all, Zoom: 1, Scale: 1, Coarse: plan.Coarse.Intersect(all)})
 	}
 	for len(e.patches) < len(e.crops) {
 		e.patches = append(e.patches, patchWork{})
@@ -407,7 +409,10 @@ func (e *Extractor) giveBack() {
 // place makes p the patch of a crop.
 func (e *Extractor) place(p *Patch, c Crop, width, height int) {
 	p.Rectangle, p.Zoom, p.Shrink = c.Rectangle, c.Zoom, shrinkOf(width, height, c.Zoom)*int(1/c.Scale)
-	p.Coarse = c.Coarse && e.model != nil
+	p.Coarse = image.Rectangle{}
+	if e.model != nil {
+		p.Coarse = c.Coarse
+	}
 	p.Cols, p.Rows = (p.Dx()+p.Shrink-1)/p.Shrink, (p.Dy()+p.Shrink-1)/p.Shrink
 	p.Labels = buffers.Fit(p.Labels, p.Cols*p.Rows)
 	p.Pixels = buffers.Fit(p.Pixels, colours*p.Cols*p.Rows)
@@ -459,14 +464,19 @@ const contextShare = 0.25
 
 // Seen is what the model sees of an image of a size for a crop: what is round it, too, or twice as much on one side
 // where the image ends on the other.
-func (c Crop) Seen(size image.Point) (r image.Rectangle) {
-	context := int(contextShare * float64(min(c.Dx(), c.Dy())))
-	r.Min.X, r.Max.X = around(c.Min.X, c.Max.X, context, size.X)
-	r.Min.Y, r.Max.Y = around(c.Min.Y, c.Max.Y, context, size.Y)
+func (c Crop) Seen(size image.Point) image.Rectangle { return seen(c.Rectangle, size) }
+
+// SeenSmaller is Seen for its Coarse.
+func (c Crop) SeenSmaller(size image.Point) image.Rectangle { return seen(c.Coarse, size) }
+
+func seen(part image.Rectangle, size image.Point) (r image.Rectangle) {
+	context := int(contextShare * float64(min(part.Dx(), part.Dy())))
+	r.Min.X, r.Max.X = around(part.Min.X, part.Max.X, context, size.X)
+	r.Min.Y, r.Max.Y = around(part.Min.Y, part.Max.Y, context, size.Y)
 	return r
 }
 
-// look sets the maps of dst's patches to what the model sees of every crop, and what is found; and the maps of those that are
+// look sets the maps of dst's patches to what the model sees of every crop, and what is found; and the maps of what is
 // Coarse at smaller scales.
 func (e *Extractor) look(dst *Scene, bgr []byte) error {
 	width, height := dst.Width, dst.Height
@@ -484,8 +494,11 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		}
 		p.Maps, p.MaskFeatures, e.found = sight.Maps, sight.MaskFeatures, sight.Found
 		dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
-		if !c.Coarse {
+		if c.Coarse.Empty() {
 			continue
+		}
+		if view.Rectangle = c.SeenSmaller(image.Pt(width, height)); view.Rectangle == all {
+			view.Rectangle = image.Rectangle{}
 		}
 		for size := range coarser {
 			view.Scale /= 2
@@ -548,23 +561,23 @@ func (e *Extractor) gather(dst *Scene) error {
 	}
 	dst.X = buffers.Fit(dst.X, dst.N*dst.D)
 	for k := range dst.Patches {
-		if err := e.gatherPatch(dst.X, dst, k, dst.Patches[k].Maps); err != nil {
+		if err := e.gatherPatch(dst.X, dst, k, Everywhere, dst.Patches[k].Maps); err != nil {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(dst.Patches, func(p Patch) bool { return p.Coarse }) {
+	if !slices.ContainsFunc(dst.Patches, func(p Patch) bool { return !p.Coarse.Empty() }) {
 		return nil
 	}
 	for size := range coarser {
 		dst.Coarse = slices.Grow(dst.Coarse, 1)[:size+1]
 		dst.Coarse[size] = buffers.Fit(dst.Coarse[size], dst.N*dst.D)
 		for k := range dst.Patches {
-			if p := &dst.Patches[k]; !p.Coarse {
-				clear(dst.Coarse[size][p.First*dst.D : (p.First+p.N)*dst.D])
+			p, s := &dst.Patches[k], &e.patches[k].coarse[size]
+			clear(dst.Coarse[size][p.First*dst.D : (p.First+p.N)*dst.D])
+			if p.Coarse.Empty() {
 				continue
 			}
-			s := &e.patches[k].coarse[size]
-			err := e.gatherPatch(dst.Coarse[size], dst, k, s.Maps)
+			err := e.gatherPatch(dst.Coarse[size], dst, k, p.Coarse, s.Maps)
 			releaseMaps(s.Maps)
 			release(&s.MaskFeatures.Data)
 			if err != nil {
@@ -575,8 +588,8 @@ func (e *Extractor) gather(dst *Scene) error {
 	return nil
 }
 
-// gatherPatch pools maps into the rows of x, N×D of dst, that are of a patch, behind them the mean colours.
-func (e *Extractor) gatherPatch(x []float32, dst *Scene, patch int, maps []Map) error {
+// gatherPatch pools maps into the rows of x, N×D of dst, of the superpixels in a part of a patch, behind them the mean colours.
+func (e *Extractor) gatherPatch(x []float32, dst *Scene, patch int, part image.Rectangle, maps []Map) error {
 	p, column := &dst.Patches[patch], 0
 	for i := range maps {
 		m := &maps[i]
@@ -586,10 +599,13 @@ func (e *Extractor) gatherPatch(x []float32, dst *Scene, patch int, maps []Map) 
 		if i >= len(dst.Maps) || m.Channels != dst.Maps[i] {
 			return fmt.Errorf("features: map %d of the model has %d channels; it had others before", i, m.Channels)
 		}
-		e.pool.pool(x, dst, p, &e.patches[patch].stats, m, column)
+		e.pool.pool(x, dst, p, part, &e.patches[patch].stats, m, column)
 		column += m.Channels
 	}
 	for k := p.First; k < p.First+p.N; k++ {
+		if !dst.centred(k, part) {
+			continue
+		}
 		copy(x[(k+1)*dst.D-colours:][:colours], dst.Lab[colours*k:])
 	}
 	return nil

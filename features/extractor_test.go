@@ -338,7 +338,7 @@ func TestExtractKeepsMaps(t *testing.T) {
 	for turn := range 3 {
 		for k := range scenes {
 			s, first := &scenes[k], seen
-			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Coarse: true, Crops: []Crop{{Rectangle: image.Rect(0, 0, 30, 30), Zoom: 1, Coarse: true}}}); err != nil {
+			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Coarse: Everywhere, Crops: []Crop{{Rectangle: image.Rect(0, 0, 30, 30), Zoom: 1, Coarse: Everywhere}}}); err != nil {
 				t.Fatal(err)
 			}
 			for p, want := range []float32{first, first + 3} {
@@ -409,7 +409,7 @@ func BenchmarkPool(b *testing.B) {
 			var pool pooler
 			b.ReportAllocs()
 			for b.Loop() {
-				pool.pool(s.X, &s, p, &stats, &m, 0)
+				pool.pool(s.X, &s, p, Everywhere, &stats, &m, 0)
 			}
 		})
 	}
@@ -466,54 +466,66 @@ func TestCoarse(t *testing.T) {
 	}
 	bgr := noiseImage(w, h, 8)
 	part := Crop{Rectangle: image.Rect(8, 8, 40, 30), Zoom: 1}
-	coarse := part
-	coarse.Coarse = true
+	coarse, left := part, part
+	coarse.Coarse, left.Coarse = Everywhere, image.Rect(0, 0, 24, 44)
+	none, all := image.Rectangle{}, image.Rect(0, 0, w, h)
 	var s Scene
 	for range 2 { // the second time in the same memory
 		for _, tt := range []struct {
 			plan  Plan
-			parts []bool // which are coarse
+			parts []image.Rectangle // of the patches, that are coarse
 		}{
-			{Plan{Whole: true, Crops: []Crop{part}}, []bool{false, false}},
-			{Plan{Whole: true, Coarse: true, Crops: []Crop{part}}, []bool{false, true}},
-			{Plan{Whole: true, Crops: []Crop{coarse}}, []bool{true, false}},
-			{Plan{Crops: []Crop{coarse}, Coarse: true}, []bool{true}},
+			{Plan{Whole: true, Crops: []Crop{part}}, []image.Rectangle{none, none}},
+			{Plan{Whole: true, Coarse: Everywhere, Crops: []Crop{part}}, []image.Rectangle{none, all}},
+			{Plan{Whole: true, Coarse: image.Rect(0, 0, 30, 20)}, []image.Rectangle{image.Rect(0, 0, 30, 20)}},
+			{Plan{Whole: true, Crops: []Crop{coarse}}, []image.Rectangle{part.Rectangle, none}},
+			{Plan{Whole: true, Crops: []Crop{left}}, []image.Rectangle{image.Rect(8, 8, 24, 30), none}},
+			{Plan{Crops: []Crop{coarse}, Coarse: Everywhere}, []image.Rectangle{part.Rectangle}},
 		} {
 			if err := e.Extract(&s, bgr, w, h, tt.plan); err != nil {
 				t.Fatal(err)
 			}
-			any := slices.Contains(tt.parts, true)
-			if want := map[bool]int{true: 2}[any]; len(s.Coarse) != want || tt.plan.Coarsens() != any {
+			some := slices.ContainsFunc(tt.parts, func(r image.Rectangle) bool { return !r.Empty() })
+			if want := map[bool]int{true: coarser}[some]; len(s.Coarse) != want || tt.plan.Coarsens() != some {
 				t.Fatalf("%+v: %d coarse sizes, coarsens %t; want %d", tt.plan, len(s.Coarse), tt.plan.Coarsens(), want)
 			}
 			for k, x := range s.Coarse {
+				seen := 0
 				for i, v := range x {
-					p := slices.IndexFunc(s.Patches, func(p Patch) bool { return i/s.D < p.First+p.N })
+					n := i / s.D
+					p := slices.IndexFunc(s.Patches, func(p Patch) bool { return n < p.First+p.N })
+					there := image.Pt(int(s.Centroid[2*n]), int(s.Centroid[2*n+1])).In(tt.parts[p])
 					want := s.X[i]
 					switch {
-					case s.Patches[p].Coarse != tt.parts[p]:
-						t.Fatalf("%+v: patch %d is coarse: %t", tt.plan, p, s.Patches[p].Coarse)
-					case !tt.parts[p]:
+					case s.SeenSmaller(n) != there:
+						t.Fatalf("%+v: superpixel %d is seen smaller: %t", tt.plan, n, !there)
+					case !there:
 						want = 0
 					case i%s.D < s.D-3: // the rest is the colour, which has no size
 						want *= float32(int(2) << k)
+					}
+					if there {
+						seen++
 					}
 					if math.Abs(float64(v-want)) > 1e-4 {
 						t.Fatalf("%+v: size 1/%d, value %d: %v, want %v", tt.plan, 2<<k, i, v, want)
 					}
 				}
+				if seen == 0 {
+					t.Fatalf("%+v: nothing is seen at size 1/%d", tt.plan, 2<<k)
+				}
 			}
 		}
 	}
 	model.err = errors.New("no")
-	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: true}); !errors.Is(err, model.err) {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: Everywhere}); !errors.Is(err, model.err) {
 		t.Errorf("%v; want the model's error", err)
 	}
 	e, err = New(Config{Superpixels: 30}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: true}); err != nil || len(s.Coarse) != 0 {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Coarse: Everywhere}); err != nil || len(s.Coarse) != 0 {
 		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }

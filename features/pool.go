@@ -29,14 +29,17 @@ type pooler struct {
 	line   []float32 // weights along one run
 }
 
-// pool writes the mean of the bilinearly interpolated map m over each superpixel of a patch,
+// pool writes the mean of the bilinearly interpolated map m over each superpixel in a part of a patch,
 // measured by stats, to columns column…column+m.Channels−1 of x, N×D of dst.
-func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats, m *Map, column int) {
+func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, part image.Rectangle, stats *regionStats, m *Map, column int) {
 	m.Axes(&p.x, &p.y, patch)
 
 	c := m.Channels
 	blas := blas32.Implementation()
 	for k := range patch.N {
+		if !dst.centred(patch.First+k, part) {
+			continue
+		}
 		out := x[(patch.First+k)*dst.D+column:][:c]
 		clear(out)
 		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]], patch.Boxes[k])

@@ -34,7 +34,7 @@ func testRelease(t *testing.T) {
 	bgr := make([]byte, 3*width*height)
 	look := func(camera int) {
 		s := &scenes[camera]
-		if err := extractors[camera].Extract(s, bgr, width, height, Plan{Whole: true, Coarse: true}); err != nil {
+		if err := extractors[camera].Extract(s, bgr, width, height, Plan{Whole: true, Coarse: Everywhere}); err != nil {
 			t.Fatal(err)
 		}
 		if s.N == 0 || len(s.Patches[0].Labels) != width*height {

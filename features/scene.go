@@ -3,6 +3,7 @@ package features
 import (
 	"image"
 	"slices"
+	"sort"
 
 	"github.com/segd/segd/internal/buffers"
 )
@@ -55,8 +56,8 @@ type Scene struct {
 	Area []int32
 	// Edges lists each touching pair of a patch once, sorted by I, then J.
 	Edges []Edge
-	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if a patch is Coarse; zeros
-	// for the superpixels of the others.
+	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if a patch has a Coarse; zeros
+	// for the superpixels elsewhere.
 	Coarse [][]float32
 	// Found is what the model finds in the parts of the image that it sees, each thing once, the best
 	// scores first.
@@ -77,8 +78,8 @@ type Patch struct {
 	Shrink int
 	// Spacing is how far apart superpixels are that were not wanted finer, in the patch's pixels.
 	Spacing float64
-	// Coarse is whether it was seen smaller, too.
-	Coarse bool
+	// Coarse is the part of it that was seen smaller, too: superpixels whose centroids are in it.
+	Coarse image.Rectangle
 	// Cols and Rows count the patch's pixels: as many as cover Rectangle.
 	Cols, Rows int
 	// First is the first of its superpixels, N counts them.
@@ -94,6 +95,17 @@ type Patch struct {
 	Maps []Map
 	// MaskFeatures are what a Masker sees of it beside Maps.
 	MaskFeatures Map
+}
+
+// centred tells whether superpixel i has its centroid in a part of the image.
+func (s *Scene) centred(i int, part image.Rectangle) bool {
+	return image.Pt(int(s.Centroid[2*i]), int(s.Centroid[2*i+1])).In(part)
+}
+
+// SeenSmaller tells whether Coarse has superpixel i.
+func (s *Scene) SeenSmaller(i int) bool {
+	k := sort.Search(len(s.Patches), func(k int) bool { return i < s.Patches[k].First+s.Patches[k].N })
+	return k < len(s.Patches) && s.centred(i, s.Patches[k].Coarse)
 }
 
 // Release gives what takes most of s's memory to those who make scenes next, of any camera. s may not be used any more until

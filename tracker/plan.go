@@ -91,7 +91,6 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 			p.fine(o.place())
 		}
 		p.coarse = !o.Confirmed()
-		p.Coarse = p.Coarse || p.coarse
 		switch {
 		case o.Gone:
 		case o.Tracked && o.State == Visible: // whatever the track says, what is seen is followed
@@ -115,6 +114,9 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 	switch {
 	case t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }):
 		p.Whole = true
+		if len(hidden) > 0 {
+			p.Coarse = features.Everywhere
+		}
 	case len(hidden) > 0:
 		p.search(hidden, t.turn)
 	case len(p.Crops) == 0 && len(t.objects.all) > 0: // all are gone, but a scene has to show something
@@ -207,7 +209,7 @@ type planner struct {
 	features.Plan
 	size   image.Point       // of the picture
 	tracks []image.Rectangle // boxes of those that windows are round
-	coarse bool              // of what is added next: features.Crop.Coarse
+	coarse bool              // what is added next is: features.Crop.Coarse
 }
 
 // fine has an object of that area in a box seen finer.
@@ -273,23 +275,29 @@ func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...
 
 // crop has a part of the picture seen, and a little round it.
 func (p *planner) crop(r image.Rectangle, v view) {
-	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
-		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: v.zoom, Scale: v.scale, Coarse: p.coarse})
+	if r = r.Intersect(image.Rectangle{Max: p.size}); r.Empty() {
+		return
 	}
+	c := features.Crop{Rectangle: r, Zoom: v.zoom, Scale: v.scale}
+	if p.coarse {
+		c.Coarse = r
+	}
+	p.Crops = append(p.Crops, c)
 }
 
 // price is what a crop costs, in pixels of what the network sees.
 func (p *planner) price(c features.Crop) float64 {
 	scale := p.scale(c.Zoom) * cmp.Or(c.Scale, 1)
-	seen := c.Seen(p.size)
-	pass := func(scale float64) float64 {
+	pass := func(seen image.Rectangle, scale float64) float64 {
 		side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
 		return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
 	}
-	if !c.Coarse {
-		return pass(scale)
+	price := pass(c.Seen(p.size), scale)
+	if !c.Coarse.Empty() {
+		smaller := c.SeenSmaller(p.size)
+		price += pass(smaller, scale/2) + pass(smaller, scale/4)
 	}
-	return pass(scale) + pass(scale/2) + pass(scale/4)
+	return price
 }
 
 // search has looked for what is hidden: where one of them after the other is expected, and in one part after the other of where
@@ -345,7 +353,7 @@ func (p *planner) finish() {
 		for i := 0; i < len(p.Crops) && !again; i++ {
 			for j := i + 1; j < len(p.Crops) && !again; j++ {
 				a, b := p.Crops[i], p.Crops[j]
-				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: max(a.Scale, b.Scale), Coarse: a.Coarse || b.Coarse}
+				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom, Scale: max(a.Scale, b.Scale), Coarse: a.Coarse.Union(b.Coarse)}
 				switch {
 				case a.Zoom != b.Zoom:
 				case a.Scale != b.Scale && a.Overlaps(b.Rectangle):
@@ -363,6 +371,7 @@ func (p *planner) finish() {
 	for _, c := range p.Crops {
 		if unzoomed(c) {
 			seen += p.price(c)
+			p.Coarse = p.Coarse.Union(c.Coarse) // should all of the picture be seen instead
 		}
 	}
 	p.Whole = p.Whole || seen > 0 && seen >= p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1, Coarse: p.Coarse})

@@ -76,7 +76,11 @@ func TestComesBackLarger(t *testing.T) {
 			}
 			s := &features.Scene{Seq: i}
 			searching := tr.Plan(features.Plan{}).Coarsens()
-			if err := ex.Extract(s, bgr, w, h, features.Plan{Whole: true, Coarse: coarse && searching}); err != nil {
+			plan := features.Plan{Whole: true}
+			if coarse && searching {
+				plan.Coarse = features.Everywhere
+			}
+			if err := ex.Extract(s, bgr, w, h, plan); err != nil {
 				t.Fatal(err)
 			}
 			var a *annotation.Annotation
@@ -137,12 +141,12 @@ func TestSearchHasAPrice(t *testing.T) {
 				for y := c.Min.Y; y < c.Max.Y; y++ {
 					for x := c.Min.X; x < c.Max.X; x++ {
 						seen[y*size.X+x] = seen[y*size.X+x] || turn < frames
-						coarse[y*size.X+x] = coarse[y*size.X+x] || c.Coarse
+						coarse[y*size.X+x] = coarse[y*size.X+x] || image.Pt(x, y).In(c.Coarse)
 					}
 				}
 			}
 			o := &tr.objects.all[turn%hidden]
-			if at := image.Pt(int(o.X), int(o.Y)); plan.Whole || !slices.ContainsFunc(plan.Crops, func(c features.Crop) bool { return at.In(c.Rectangle) && c.Coarse }) {
+			if at := image.Pt(int(o.X), int(o.Y)); plan.Whole || !slices.ContainsFunc(plan.Crops, func(c features.Crop) bool { return at.In(c.Rectangle) && at.In(c.Coarse) }) {
 				t.Errorf("%d hidden, turn %d: %+v; want what is round %v in it, at other sizes too", hidden, turn, plan, at)
 			}
 		}

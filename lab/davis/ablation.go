@@ -3,6 +3,7 @@ package davis
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 	"time"
 
@@ -196,7 +197,10 @@ func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick
 			}
 		}
 		view.Look(i, p)
-		coarse := slices.ContainsFunc(trackers, func(t *tracker.Tracker) bool { return t.Plan(features.Plan{}).Coarsens() })
+		var coarse image.Rectangle
+		if slices.ContainsFunc(trackers, func(t *tracker.Tracker) bool { return t.Plan(features.Plan{}).Coarsens() }) {
+			coarse = features.Everywhere
+		}
 		scene, err := view.See(features.Plan{Whole: true, Coarse: coarse})
 		if err != nil {
 			return nil, err

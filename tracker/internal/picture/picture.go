@@ -3,7 +3,6 @@ package picture
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/buffers"
@@ -176,7 +175,7 @@ func (p *Picture) Cosine(i, j int) float64 {
 }
 
 // Scales is what a picture shows at 1/2, 1/4 … of its size, where the scene tells: at
-// each, Unit as it looks there, zeros in patches that are not Coarse. Only the newest picture's are ever wanted, and they
+// each, Unit as it looks there, zeros where it was not seen smaller. Only the newest picture's are ever wanted, and they
 // take as much memory again.
 type Scales struct {
 	Units  [][]float32
@@ -199,7 +198,7 @@ func (s *Scales) Make(p *Picture, scene *features.Scene, projection *features.Pr
 		s.shrunk.X = x
 		units[k] = p.normalise(nil, projection.Apply(projected, p.Dim+1, &s.shrunk))
 		for slot, i := range p.Grid.Order {
-			if !coarse(scene.Patches, i) {
+			if !scene.SeenSmaller(int(i)) {
 				clear(units[k][slot*p.UnitDim():][:p.UnitDim()])
 			}
 		}
@@ -207,12 +206,6 @@ func (s *Scales) Make(p *Picture, scene *features.Scene, projection *features.Pr
 	buffers.Put(projected)
 	s.Units = units[:len(scene.Coarse)]
 	s.shrunk = features.Scene{}
-}
-
-// coarse tells whether the patch that has superpixel i is.
-func coarse(patches []features.Patch, i int32) bool {
-	k := sort.Search(len(patches), func(k int) bool { return int(i) < patches[k].First+patches[k].N })
-	return k < len(patches) && patches[k].Coarse
 }
 
 // Pool makes pictures in the memory of those that were released. Their features are in memory that all pools share: of

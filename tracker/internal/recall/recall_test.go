@@ -418,10 +418,10 @@ func TestNotSeenAtASize(t *testing.T) {
 	r := Recall{Memory: memory}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
-	s.Patches[0].Coarse = false
+	s.Patches[0].Coarse = image.Rectangle{}
 	r.Look(other.Picture, s, projection)
 	if seen := slices.ContainsFunc(r.scales.Units[0], func(v float32) bool { return v != 0 }); seen {
-		t.Error("a patch that is not coarse has features at another size")
+		t.Error("what was not seen smaller has features at another size")
 	}
 	before := [2]int{len(r.background[0]), len(r.background[1])}
 	o := trackstate.Object{State: trackstate.Occluded, Area: 9 * 36 / 16, X: 27, Y: 33, Unseen: 1}

@@ -41,7 +41,7 @@ func Squares(seed uint64, cols, rows int, colour func(x, y int) [3]float64) *fea
 	for i := range s.N {
 		p.Boxes = append(p.Boxes, image.Rect(0, 0, Side, Side).Add(image.Pt(i%cols*Side, i/cols*Side)))
 	}
-	p.Coarse = true
+	p.Coarse = features.Everywhere
 	s.Patches = []features.Patch{p}
 	s.Thumbnail = features.Thumbnail{Cell: 1, Width: s.Width, Height: s.Height, Lab: p.Pixels}
 	coarse := make([]float32, s.N*s.D)
