@@ -363,7 +363,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// Windows become one where the network sees no more for it, and most of the picture becomes all of it.
+// Windows become one where the network sees no more for it, and most of the picture becomes all of it. Seen smaller, too, is what
+// was to be, the first here, and no more.
 func TestPlansAreMerged(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -384,10 +385,21 @@ func TestPlansAreMerged(t *testing.T) {
 	} {
 		p := planner{size: image.Pt(854, 480)}
 		for k, b := range tt.boxes {
+			p.coarse = k == 0
 			p.window(tt.zooms[k], false, b)
 		}
+		smaller := p.Crops[0].Rectangle
 		if p.finish(); len(p.Crops) != tt.crops || p.Whole != tt.whole || p.Crops[0].Zoom != slices.Max(tt.zooms) {
 			t.Errorf("%s: %+v; want %d windows, the largest zoom first, whole %t", tt.name, p.Plan, tt.crops, tt.whole)
+		}
+		if !p.Whole {
+			p.Coarse = image.Rectangle{}
+		}
+		for _, c := range p.Crops {
+			p.Coarse = p.Coarse.Union(c.Coarse)
+		}
+		if p.Coarse != smaller {
+			t.Errorf("%s: %v is seen smaller; want %v", tt.name, p.Coarse, smaller)
 		}
 	}
 }
