@@ -209,7 +209,7 @@ type planner struct {
 	features.Plan
 	size   image.Point       // of the picture
 	tracks []image.Rectangle // boxes of those that windows are round
-	coarse bool              // what is added next is: features.Crop.Coarse
+	coarse bool              // what is added next is seen smaller, too: features.Crop.Coarse
 }
 
 // fine has an object of that area in a box seen finer.

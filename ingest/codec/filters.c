@@ -10,9 +10,9 @@
 #define LIBRARY(major) "libavfilter.so." STRING(major)
 
 /*
- * In place of libavfilter's, which deinterlacing alone needs, and which links some 25 libraries of speech, sound and subtitles: 11 MiB.
- * The linker leaves it out (--as-needed), and it is loaded with the first graph of filters. Without it there is no graph, and so
- * nothing else is called.
+ * In place of libavfilter's, which deinterlacing alone needs, and which links some 25 libraries of speech, sound and subtitles: 4 MiB, and
+ * a quarter of the time to start. The linker leaves it out (--as-needed), and it is loaded with the first graph of filters. Without it
+ * there is no graph, and so nothing else is called.
  */
 static void *of_filters(const char *function)
 {
