@@ -228,6 +228,10 @@ func (s *service) announce(cameras []string) (micro.Service, error) {
 	return m, nil
 }
 
+// handOver is how long the server has two services for each camera that stays. It looks up who answers a request before it hands
+// the request on: one that it looked up before the new service came, and hands on after the old one went, would find none.
+const handOver = 100 * time.Millisecond
+
 // change serves the cameras of names. One more is an endpoint more; to take one away nats.go has a
 // micro service withdrawn as a whole, so another is there before the old one goes: the server hands
 // each request to one of the two.
@@ -239,6 +243,7 @@ func (s *service) change(names []string) error {
 			return err
 		}
 		s.flush() // the server knows the new one
+		time.Sleep(handOver)
 		old := s.micro
 		s.micro, s.commands.Cameras = m, slices.Clone(names)
 		err = withdraw(old) // it still answers what it was handed
