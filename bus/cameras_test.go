@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -81,7 +82,11 @@ func TestCamerasChange(t *testing.T) {
 		{[]string{"yard", "attic", "gate"}, "ok"},
 		{[]string{"yard"}, "nobody"},
 	} {
+		began := time.Now()
 		require.NoError(t, b.Cameras(tt.names))
+		if tt.attic == "nobody" {
+			assert.GreaterOrEqual(t, time.Since(began), handOver, "to %v, and the service before answers for a while", tt.names)
+		}
 		assert.Equal(t, tt.attic, ask("attic", "{}"), "with %v a request to attic is answered", tt.names)
 		assert.Equal(t, tt.names, b.claims.now().Holds, "with %v it claims", tt.names)
 	}

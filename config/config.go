@@ -511,8 +511,8 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show names the users who see the original pictures, in which nothing is hidden: "operator", those whose role is
-	// operator, or "nobody", no user. Default "nobody".
+	// Show says who sees pictures without blur and fill. If it is "operator", users with the role operator see them. If
+	// it is "nobody", no user sees them. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

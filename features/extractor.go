@@ -464,15 +464,10 @@ const contextShare = 0.25
 
 // Seen is what the model sees of an image of a size for a crop: what is round it, too, or twice as much on one side
 // where the image ends on the other.
-func (c Crop) Seen(size image.Point) image.Rectangle { return seen(c.Rectangle, size) }
-
-// SeenSmaller is Seen for its Coarse.
-func (c Crop) SeenSmaller(size image.Point) image.Rectangle { return seen(c.Coarse, size) }
-
-func seen(part image.Rectangle, size image.Point) (r image.Rectangle) {
-	context := int(contextShare * float64(min(part.Dx(), part.Dy())))
-	r.Min.X, r.Max.X = around(part.Min.X, part.Max.X, context, size.X)
-	r.Min.Y, r.Max.Y = around(part.Min.Y, part.Max.Y, context, size.Y)
+func (c Crop) Seen(size image.Point) (r image.Rectangle) {
+	context := int(contextShare * float64(min(c.Dx(), c.Dy())))
+	r.Min.X, r.Max.X = around(c.Min.X, c.Max.X, context, size.X)
+	r.Min.Y, r.Max.Y = around(c.Min.Y, c.Max.Y, context, size.Y)
 	return r
 }
 
@@ -481,12 +476,15 @@ func seen(part image.Rectangle, size image.Point) (r image.Rectangle) {
 func (e *Extractor) look(dst *Scene, bgr []byte) error {
 	width, height := dst.Width, dst.Height
 	all := image.Rect(0, 0, width, height)
+	part := func(r image.Rectangle) image.Rectangle { // as a View has it
+		if r == all {
+			return image.Rectangle{}
+		}
+		return r
+	}
 	for k, c := range e.crops {
 		seen := c.Seen(image.Pt(width, height))
-		view := View{Rectangle: seen, Scale: c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
-		if seen == all {
-			view.Rectangle = image.Rectangle{}
-		}
+		view := View{Rectangle: part(seen), Scale: c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		p := &dst.Patches[k]
 		sight, err := e.see(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
 		if err != nil {
@@ -497,9 +495,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		if c.Coarse.Empty() {
 			continue
 		}
-		if view.Rectangle = c.SeenSmaller(image.Pt(width, height)); view.Rectangle == all {
-			view.Rectangle = image.Rectangle{}
-		}
+		view.Rectangle = part(Crop{Rectangle: c.Coarse}.Seen(image.Pt(width, height)))
 		for size := range coarser {
 			view.Scale /= 2
 			s := &e.patches[k].coarse[size]

@@ -294,7 +294,7 @@ func (p *planner) price(c features.Crop) float64 {
 	}
 	price := pass(c.Seen(p.size), scale)
 	if !c.Coarse.Empty() {
-		smaller := c.SeenSmaller(p.size)
+		smaller := features.Crop{Rectangle: c.Coarse}.Seen(p.size)
 		price += pass(smaller, scale/2) + pass(smaller, scale/4)
 	}
 	return price

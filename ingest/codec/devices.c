@@ -1,9 +1,6 @@
-#include <dlfcn.h>
-
 #include <libavdevice/version.h>
 
-#define STRING(x) #x
-#define LIBRARY(major) "libavdevice.so." STRING(major)
+#include "late.h"
 
 /*
  * In place of libavdevice's, for whose sake the binding links that library and with it some 45 more, of screens and sound cards: 16 MiB.
@@ -11,8 +8,7 @@
  */
 void avdevice_register_all(void)
 {
-	void *library = dlopen(LIBRARY(LIBAVDEVICE_VERSION_MAJOR), RTLD_NOW);
-	void (*all)(void) = library ? dlsym(library, "avdevice_register_all") : 0;
+	void (*all)(void) = segd_late(SEGD_LIBRARY("libavdevice", LIBAVDEVICE_VERSION_MAJOR), "avdevice_register_all");
 	if (all)
 		all();
 }

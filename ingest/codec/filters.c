@@ -1,26 +1,17 @@
 //go:build !ffmpeg7
 
-#include <dlfcn.h>
-
 #include <libavfilter/avfilter.h>
 #include <libavfilter/buffersink.h>
 #include <libavfilter/buffersrc.h>
 
-#define STRING(x) #x
-#define LIBRARY(major) "libavfilter.so." STRING(major)
+#include "late.h"
 
 /*
  * In place of libavfilter's, which deinterlacing alone needs, and which links some 25 libraries of speech, sound and subtitles: 4 MiB, and
  * a quarter of the time to start. The linker leaves it out (--as-needed), and it is loaded with the first graph of filters. Without it
  * there is no graph, and so nothing else is called.
  */
-static void *of_filters(const char *function)
-{
-	void *library = dlopen(LIBRARY(LIBAVFILTER_VERSION_MAJOR), RTLD_NOW);
-	return library ? dlsym(library, function) : 0;
-}
-
-#define CALL(function) ((__typeof__(&function))of_filters(#function))
+#define CALL(function) ((__typeof__(&function))segd_late(SEGD_LIBRARY("libavfilter", LIBAVFILTER_VERSION_MAJOR), #function))
 
 AVFilterGraph *avfilter_graph_alloc(void)
 {
