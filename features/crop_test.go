@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A crop is seen as an image of its own would be, in its place.
@@ -322,6 +324,25 @@ func TestCropScale(t *testing.T) {
 		crop.Scale = bad
 		if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{crop}}); err == nil || !strings.Contains(err.Error(), "want more than 0 and at most 1") {
 			t.Errorf("scale %v: %v", bad, err)
+		}
+	}
+}
+
+// At smaller sizes the model sees of a crop the part that is Coarse, as far as the crop goes, and what is round it.
+func TestCoarseViews(t *testing.T) {
+	const w, h = 200, 100
+	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}}
+	e, err := New(Config{Superpixels: 50}, model)
+	require.NoError(t, err)
+	bgr := noiseImage(w, h, 3)
+	crop := image.Rect(30, 10, 130, 90)
+	for _, part := range []image.Rectangle{image.Rect(50, 20, 90, 60), image.Rect(100, 20, 180, 60), Everywhere} {
+		model.views = nil
+		require.NoError(t, e.Extract(new(Scene), bgr, w, h, Plan{Crops: []Crop{{Rectangle: crop, Coarse: part}}}))
+		require.Len(t, model.views, 1+coarser)
+		require.Equal(t, Crop{Rectangle: crop}.Seen(image.Pt(w, h)), model.views[0].Rectangle)
+		for _, v := range model.views[1:] {
+			require.Equal(t, Crop{Rectangle: part.Intersect(crop)}.Seen(image.Pt(w, h)), v.Rectangle, "%v of %v", part, crop)
 		}
 	}
 }
