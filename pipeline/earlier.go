@@ -14,7 +14,10 @@ import (
 type picture struct {
 	*ingest.Kept
 	by *remaker
+	at time.Duration // its frame's pts
 }
+
+func (p *picture) Shown() time.Duration { return p.at }
 
 func (p *picture) Scene(dst *features.Scene, plan features.Plan) error {
 	return p.by.scene(dst, p.Kept, plan)

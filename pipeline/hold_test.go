@@ -61,17 +61,18 @@ func TestHold(t *testing.T) {
 
 func TestHoldsAreBounded(t *testing.T) {
 	live(t, nil, func(t *testing.T, _ *bench, c *Camera) {
+		const first = 5 // those before are more than 2 s old
 		for i := range uint64(tracker.MaxHeld) {
-			_, err := c.Hold(t.Context(), i, "me")
+			_, err := c.Hold(t.Context(), first+i, "me")
 			require.NoError(t, err)
 		}
-		_, err := c.Hold(t.Context(), tracker.MaxHeld, "me")
+		_, err := c.Hold(t.Context(), first+tracker.MaxHeld, "me")
 		assert.ErrorIs(t, err, api.ErrBusy, "one frame too many")
 		for i := tracker.MaxHeld; i < maxHolds; i++ {
-			_, err := c.Hold(t.Context(), 0, fmt.Sprint("holder ", i))
+			_, err := c.Hold(t.Context(), first, fmt.Sprint("holder ", i))
 			require.NoError(t, err)
 		}
-		_, err = c.Hold(t.Context(), 0, "one more")
+		_, err = c.Hold(t.Context(), first, "one more")
 		assert.ErrorIs(t, err, api.ErrBusy, "one holder too many")
 	})
 }

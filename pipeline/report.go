@@ -80,7 +80,7 @@ func (s *stages) label(ctx context.Context, r *report) error {
 		err = s.c.newest.table().Admit(marks)
 	}
 	step := func(a *annotation.Annotation) {
-		r.result, err = s.step.Step(ctx, r.scene, &picture{kept, &s.earlier}, a, d.Extents)
+		r.result, err = s.step.Step(ctx, r.scene, &picture{kept, &s.earlier, r.pts}, a, d.Extents)
 	}
 	if err == nil {
 		step(marks)

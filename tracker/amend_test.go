@@ -218,21 +218,42 @@ func TestPicturesAreReleased(t *testing.T) {
 }
 
 func TestHistoryOfTheDefault(t *testing.T) {
-	for _, tt := range []struct{ history, frame, want int }{
-		{0, 100_000, 16 << 20},
-		{0, 600_000, 24_000_000},
-		{0, 2_000_000, 80_000_000},
-		{0, 3_400_000, 96 << 20},
-		{0, 100 << 20, 96 << 20},
-		{5_000_000, 3_400_000, 5_000_000},
+	for _, tt := range []struct {
+		history, frame int
+		rate           float64
+		want           int
+	}{
+		{0, 600_000, 25, 50 * 600_000},
+		{0, 600_000, 10, 20 * 600_000},
+		{0, 600_000, 1, 8 * 600_000},
+		{0, 600_000, 0, 8 * 600_000},
+		{0, 3_100_000, 25, 96 << 20},
+		{0, 100 << 20, 1, 96 << 20},
+		{5_000_000, 3_400_000, 25, 5_000_000},
 	} {
 		c, err := Config{History: tt.history}.withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.history(tt.frame); got != tt.want {
-			t.Errorf("History %d, %d bytes a frame: %d; want %d", tt.history, tt.frame, got, tt.want)
+		if got := c.history(tt.frame, tt.rate); got != tt.want {
+			t.Errorf("History %d, %g frames of %d bytes a second: %d; want %d", tt.history, tt.rate, tt.frame, got, tt.want)
 		}
+	}
+}
+
+// Those of 2 s are kept.
+func TestHistoryOfASpan(t *testing.T) {
+	tr := newTracker(t, Config{})
+	const frames = 80 // at 25 a second
+	for seq := range uint64(frames) {
+		s, _ := film(t, seq, disc{60, 60, 20, red})
+		stepOf(t, tr, s, photoOf(s), nil)
+	}
+	if err := tr.Hold(frames - 50); err != nil {
+		t.Error(err)
+	}
+	if err := tr.Hold(frames - 51); !errors.Is(err, annotation.ErrFrame) {
+		t.Errorf("a frame of more than 2 s ago: %v; want %v", err, annotation.ErrFrame)
 	}
 }
 

@@ -54,8 +54,8 @@ type Config struct {
 	Mode Mode
 
 	// History bounds the bytes of earlier frames kept, the latest ones, which
-	// annotations may name; 0 = as many as 40 frames take, but 16 to 96 MiB. One of
-	// 768×576 pixels in YUV 4:2:0 takes 0.7 MB, one of 1920×1080 3.1 MB.
+	// annotations may name; 0 = as many as those of 2 s take, of 8 frames at least, but
+	// not above 96 MiB. One of 768×576 pixels in YUV 4:2:0 takes 0.7 MB, one of 1920×1080 3.1 MB.
 	History int
 
 	Nu      float64       // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
@@ -69,18 +69,20 @@ type Config struct {
 	OccludedFrames int // frames of the camera without the object before it is lost; 0 = 50
 }
 
-// How much is kept of earlier frames where Config.History does not say.
+// How much is kept of earlier frames where Config.History does not say: from when a frame is taken until a user's
+// mark on it arrives, what shows it and the network take less than historySpan.
 const (
-	historyFrames             = 40
-	leastHistory, mostHistory = 16 << 20, 96 << 20
+	historySpan   = 2 * time.Second
+	historyFrames = 8 // at least: a box that is busy takes few frames a second
+	mostHistory   = 96 << 20
 )
 
-// history is how many bytes of earlier frames are kept that take so many each.
-func (c Config) history(frame int) int {
+// history is how many bytes of earlier frames are kept that take so many each, at so many a second.
+func (c Config) history(frame int, rate float64) int {
 	if c.History > 0 {
 		return c.History
 	}
-	return min(max(historyFrames*frame, leastHistory), mostHistory)
+	return int(min(max(historySpan.Seconds()*rate, historyFrames)*float64(frame), mostHistory))
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/features"
 )
@@ -57,19 +58,25 @@ func (p *photo) Scene(dst *features.Scene, _ features.Plan) error {
 	return nil
 }
 
+func (p *photo) Shown() time.Duration { return shownAt(p.scene.Seq) }
+
+// shownAt is at 25 frames a second.
+func shownAt(seq uint64) time.Duration { return time.Duration(seq) * time.Second / 25 }
+
 // Bytes is what such a picture takes in YUV 4:2:0.
 func (p *photo) Bytes() int { return p.scene.Width * p.scene.Height * 3 / 2 }
 
 // shot is a picture in BGR24.
 type shot struct {
 	references
+	seq   uint64
 	pix   []byte
 	mu    sync.Mutex
 	plans []features.Plan // that were asked for
 }
 
-func shotOf(pix []byte) *shot {
-	p := &shot{pix: pix}
+func shotOf(seq uint64, pix []byte) *shot {
+	p := &shot{seq: seq, pix: pix}
 	p.left.Store(1)
 	return p
 }
@@ -82,6 +89,8 @@ func (p *shot) Scene(dst *features.Scene, plan features.Plan) error {
 }
 
 func (p *shot) Bytes() int { return len(p.pix) }
+
+func (p *shot) Shown() time.Duration { return shownAt(p.seq) }
 
 func shotScene(dst *features.Scene, pix []byte, plan features.Plan) error {
 	ex, err := features.New(features.Config{Superpixels: 100}, nil)
@@ -100,5 +109,5 @@ func filmShot(t testing.TB, seq uint64, plan features.Plan, discs ...disc) (*fea
 	if err := shotScene(s, pix, plan); err != nil {
 		t.Fatal(err)
 	}
-	return s, shotOf(pix), truth
+	return s, shotOf(seq, pix), truth
 }

@@ -140,7 +140,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		labels = t.outline.Labels()
 	}
 	if p != nil {
-		t.past.Keep(s, p, labels, t.cfg.history(p.Bytes()))
+		t.past.Keep(s, p, labels, t.cfg.history(p.Bytes(), t.past.Rate()))
 	}
 	return res, nil
 }

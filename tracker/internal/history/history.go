@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -18,6 +19,8 @@ type Picture interface {
 	Scene(dst *features.Scene, plan features.Plan) error
 	// Bytes is how much memory it keeps. It does not change.
 	Bytes() int
+	// Shown is when the camera showed it, since any fixed time.
+	Shown() time.Duration
 	Retain()
 	Release()
 }
@@ -93,6 +96,19 @@ func (h *History) Keep(s *features.Scene, p Picture, labels []uint8, limit int) 
 	}
 	for h.trail > limit && h.thin() {
 	}
+}
+
+// Rate is how many of the latest frames there are a second; 0: it is not known.
+func (h *History) Rate() float64 {
+	latest := h.entries[h.beyond:]
+	if len(latest) < 2 {
+		return 0
+	}
+	span := latest[len(latest)-1].picture.Shown() - latest[0].picture.Shown()
+	if span <= 0 {
+		return 0
+	}
+	return float64(len(latest)-1) / span.Seconds()
 }
 
 // drop forgets the frame at a place. What it was is for a frame to come; one is enough.

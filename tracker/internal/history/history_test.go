@@ -2,9 +2,11 @@ package history
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -21,6 +23,7 @@ func photoOf(s *features.Scene) *photo { return &photo{5000, 1, s} }
 
 func (p *photo) Scene(dst *features.Scene, _ features.Plan) error { *dst = *p.scene; return nil }
 func (p *photo) Bytes() int                                       { return p.bytes }
+func (p *photo) Shown() time.Duration                             { return time.Duration(p.scene.Seq) * 40 * time.Millisecond }
 func (p *photo) Retain()                                          { p.refs++ }
 func (p *photo) Release()                                         { p.refs-- }
 
@@ -30,6 +33,23 @@ func keep(h *History, i uint64, limit int) *photo {
 	p := photoOf(s)
 	h.Keep(s, p, nil, limit)
 	return p
+}
+
+func TestRate(t *testing.T) {
+	var h History
+	for i, want := range []float64{0, 25, 25} {
+		if keep(&h, uint64(i), 1<<20); h.Rate() != want {
+			t.Errorf("with %d frames: %g a second; want %g", i+1, h.Rate(), want)
+		}
+	}
+	keep(&h, 7, 1<<20) // some were dropped
+	if want := 3 / 0.28; math.Abs(h.Rate()-want) > 1e-9 {
+		t.Errorf("%g frames a second; want %g", h.Rate(), want)
+	}
+	keep(&h, 0, 1<<20) // the clock began anew
+	if h.Rate() != 0 {
+		t.Errorf("%g frames a second with a clock that runs back; want 0", h.Rate())
+	}
 }
 
 // drawn are labels of s's pixels, other ones in each scene.
