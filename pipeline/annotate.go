@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/segd/segd/api"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/pipeline/internal/memory"
 	"github.com/segd/segd/pipeline/internal/pending"
 )
 
@@ -113,14 +113,14 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	if a.Picture == nil {
 		return c.notes.Add(pending.Configured(a)) // the first
 	}
-	bgr, err := a.BGR()
+	_, err = a.BGR()
 	if err == nil {
 		err = a.Validate()
 	}
 	if err != nil {
 		return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
-	c.memory.Configure(a, bgr)
+	c.memory.Configure(a)
 	return nil
 }
 
@@ -178,8 +178,12 @@ func (c *Camera) giveUp(it *item, err error) {
 	}
 	it.note = nil
 	if r.Configured {
-		c.memory.Configure(r.Annotation, bytes.Clone(it.frame.Pix))
-		return
+		a, failed := memory.WithPicture(*r.Annotation, it.frame.Pix)
+		if failed == nil {
+			c.memory.Configure(a)
+			return
+		}
+		err = errors.Join(err, failed)
 	}
 	c.emit(time.Now(), c.reject(r, err))
 }

@@ -63,9 +63,9 @@ func TestPixelAspect(t *testing.T) {
 		}
 
 		// The next stages learn the objects of pictures from before the first frame.
-		s := memory.Shown(b.rec.masks[10], c.newest.table(), make([]byte, 3*testWidth*testHeight), false)
-		if s == nil || math.Abs(s.Annotation.PixelAspect-want) > 1e-9 {
-			t.Fatalf("remembered with %+v", s)
+		s, err := memory.Shown(b.rec.masks[10], c.newest.table(), make([]byte, 3*testWidth*testHeight), false)
+		if err != nil || s == nil || math.Abs(s.PixelAspect-want) > 1e-9 {
+			t.Fatalf("remembered with %+v, %v", s, err)
 		}
 		again, err := New(b.cfg)
 		require.NoError(t, err)

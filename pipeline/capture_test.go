@@ -79,7 +79,7 @@ func TestRemembered(t *testing.T) {
 		_, stop := b.start(t)
 		time.Sleep(3 * time.Second)
 		stop()
-		read := func(f func(*checkpoint.Checkpoint)) (all []annotation.Object, marked, last []*memory.Scene) {
+		read := func(f func(*checkpoint.Checkpoint)) (all []annotation.Object, marked, last []*annotation.Annotation) {
 			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 			require.NoError(t, err)
 			f(cp)
@@ -89,13 +89,13 @@ func TestRemembered(t *testing.T) {
 			return m.Objects(), marked, m.Scenes()[len(marked):]
 		}
 		_, marked, last := read(func(*checkpoint.Checkpoint) {})
-		if o := last[0].Annotation.Objects; len(o) != 1 || o[0].Label != "" || len(marked) != 1 || !last[0].Annotation.Automatic || marked[0].Annotation.Automatic {
-			t.Errorf("%v; want one object, as a detector would mark it", last[0].Annotation)
+		if o := last[0].Objects; len(o) != 1 || o[0].Label != "" || len(marked) != 1 || !last[0].Automatic || marked[0].Automatic {
+			t.Errorf("%v; want one object, as a detector would mark it", last[0])
 		}
 		_, _, last = read(func(cp *checkpoint.Checkpoint) {
 			cp.Objects = objects.Restore([]objects.Object{{ID: 1, Owner: objects.Detector}}, 0)
 		})
-		if !last[0].Annotation.Automatic {
+		if !last[0].Automatic {
 			t.Error("a picture of what was marked automatically is a person's")
 		}
 		_, marked, last = read(func(cp *checkpoint.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant

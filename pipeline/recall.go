@@ -20,19 +20,23 @@ func (c *Camera) remember(always bool) {
 	if !always && !c.memory.Misses(c.newest.table()) {
 		return
 	}
-	if s := c.newestScene(); s != nil {
-		c.memory.Add(s)
+	if a := c.newestScene(); a != nil {
+		c.memory.Add(a)
 	}
 }
 
 // newestScene is the newest picture with people's objects; nil if it shows none.
-func (c *Camera) newestScene() *memory.Scene {
+func (c *Camera) newestScene() *annotation.Annotation {
 	f, _, masks := c.newest.retain()
 	if f == nil {
 		return nil
 	}
 	defer f.Release()
-	return memory.Shown(masks, c.newest.table(), f.Pix, false)
+	a, err := memory.Shown(masks, c.newest.table(), f.Pix, false)
+	if err != nil {
+		c.log.Warn("picture not remembered: should the camera's stages end, its objects are found by older ones", keySeq, masks.Sequence, keyError, err)
+	}
+	return a
 }
 
 // recall shows the stepper the pictures that the camera's objects are remembered by. next is the number of the
@@ -45,12 +49,13 @@ func (s *stages) recall(ctx context.Context, next uint64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a := *sc.Annotation
+		a := *sc
 		s.recalled = image.Pt(a.Width, a.Height)
-		bgr, err := sc.BGR()
+		bgr, err := a.BGR()
 		if err != nil {
 			return fmt.Errorf("pipeline: what was marked before: %w", err)
 		}
+		a.Picture = nil
 		seen := &features.Scene{Seq: next}
 		if err := s.extract.Extract(seen, bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{PixelAspect: a.PixelAspect}, &a)); err != nil {
 			return fmt.Errorf("pipeline: features: what was marked before: %w", err)

@@ -173,16 +173,9 @@ func unpack(data []byte) (*checkpointv1.Checkpoint, error) {
 	return c, nil
 }
 
-// Scene is a picture of a checkpoint.
-type Scene struct {
-	Annotation *annotation.Annotation // what was marked on it or is shown by it, without picture
-	Picture    []byte                 // the picture, encoded
-	BGR        []byte                 // and its pixels, tight rows
-}
-
 // Scenes reads pictures of a checkpoint, all those that it has. None is decoded before the sizes of all are known.
-func Scenes(data [][]byte) ([]Scene, error) {
-	scenes := make([]Scene, len(data))
+func Scenes(data [][]byte) ([]*annotation.Annotation, error) {
+	scenes := make([]*annotation.Annotation, len(data))
 	left := maxPixels
 	for k := range scenes {
 		a, err := annotation.ParseFor(data[k], 0, 0)
@@ -195,15 +188,13 @@ func Scenes(data [][]byte) ([]Scene, error) {
 		if left -= a.Width * a.Height; left < 0 {
 			return nil, fmt.Errorf("checkpoint: %w: the first %d of %d pictures have more pixels than %d; want at most as many in all", ErrDamaged, k+1, len(data), maxPixels)
 		}
-		scenes[k].Annotation = a
+		a.Frame = nil
+		scenes[k] = a
 	}
-	for k := range scenes {
-		a := scenes[k].Annotation
-		var err error
-		if scenes[k].BGR, err = a.BGR(); err != nil {
+	for _, a := range scenes {
+		if _, err := a.BGR(); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
 		}
-		scenes[k].Picture, a.Picture, a.Frame = a.Picture, nil, nil
 	}
 	return scenes, nil
 }

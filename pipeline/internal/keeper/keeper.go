@@ -2,20 +2,19 @@
 //
 // In go captures, from any goroutine, which never wait: one that comes while another is being kept replaces the one that
 // waits, but a short one does not replace a whole one. Out go checkpoints to the store, by the goroutine of Run, which
-// encodes their pictures.
+// encodes the newest picture.
 package keeper
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/pipeline/checkpoint"
 	"github.com/segd/segd/pipeline/internal/guard"
 	"github.com/segd/segd/pipeline/internal/memory"
@@ -26,8 +25,6 @@ const (
 	SaveTimeout = 5 * time.Second
 	// SaveLeast is between one checkpoint and the next, however often there are annotations.
 	SaveLeast = 200 * time.Millisecond
-	// quality is that of the pictures, 1 to 100.
-	quality = 95
 )
 
 // Store keeps checkpoints.
@@ -38,11 +35,11 @@ type Store interface {
 
 // Capture is what a camera knows at one moment.
 type Capture struct {
-	checkpoint.Checkpoint                   // without pictures
-	Short                 bool              // they are not wanted
-	Scenes                []*memory.Scene   // that objects were marked on; none if it is short
-	Picture               *ingest.Frame     // one reference; nil if it is short
-	Masks                 *segdv1.MaskFrame // of the picture
+	checkpoint.Checkpoint                          // without pictures
+	Short                 bool                     // they are not wanted
+	Scenes                []*annotation.Annotation // that objects were marked on; none if it is short
+	Picture               *ingest.Frame            // one reference; nil if it is short
+	Masks                 *segdv1.MaskFrame        // of the picture
 }
 
 // Drop gives the picture back.
@@ -131,8 +128,6 @@ func (k *Keeper) rest() {
 
 // Run keeps captures until Close, and tells of each how many bytes it has and how long that took.
 func (k *Keeper) Run(ctx context.Context, kept func(bytes int, took time.Duration, err error)) {
-	p := &encoder{}
-	defer p.close()
 	for {
 		c := k.Take()
 		if c == nil {
@@ -141,7 +136,7 @@ func (k *Keeper) Run(ctx context.Context, kept func(bytes int, took time.Duratio
 		begun := time.Now()
 		var size int
 		err := guard.Call(func() (err error) {
-			size, err = k.save(ctx, p, c)
+			size, err = k.save(ctx, c)
 			return err
 		})
 		c.Drop()
@@ -154,9 +149,9 @@ func (k *Keeper) Run(ctx context.Context, kept func(bytes int, took time.Duratio
 }
 
 // save keeps c, and returns its size.
-func (k *Keeper) save(ctx context.Context, p *encoder, c *Capture) (size int, err error) {
+func (k *Keeper) save(ctx context.Context, c *Capture) (size int, err error) {
 	if !c.Short {
-		if err := c.addPictures(p); err != nil {
+		if err := c.addPictures(); err != nil {
 			return 0, err
 		}
 	}
@@ -175,45 +170,18 @@ func (k *Keeper) save(ctx context.Context, p *encoder, c *Capture) (size int, er
 var errUnleased = errors.New("pipeline: the lease of this camera is not valid now")
 
 // addPictures adds the pictures that the objects are remembered by, and c's own.
-func (c *Capture) addPictures(p *encoder) (err error) {
-	for _, s := range c.Scenes {
-		json, err := s.JSON(p.encode)
+func (c *Capture) addPictures() error {
+	for _, a := range c.Scenes {
+		json, err := annotation.Marshal(a)
 		if err != nil {
 			return err
 		}
 		c.Marked = append(c.Marked, json)
 	}
-	if last := memory.Shown(c.Masks, c.Objects, nil, true); last != nil {
-		c.Last, err = memory.NewScene(last.Annotation, c.Picture.Pix).JSON(p.encode)
+	last, err := memory.Shown(c.Masks, c.Objects, c.Picture.Pix, true)
+	if err != nil || last == nil {
+		return err
 	}
+	c.Last, err = annotation.Marshal(last)
 	return err
-}
-
-// encoder makes JPEGs.
-type encoder struct {
-	width, height int
-	jpeg          *codec.JPEGEncoder
-}
-
-func (p *encoder) encode(width, height int, bgr []byte) ([]byte, error) {
-	if p.width != width || p.height != height {
-		p.close()
-		jpeg, err := codec.NewJPEGEncoder(width, height, width, height, quality)
-		if err != nil {
-			return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
-		}
-		p.width, p.height, p.jpeg = width, height, jpeg
-	}
-	picture, err := p.jpeg.Encode(bgr)
-	if err != nil {
-		return nil, fmt.Errorf("pipeline: checkpoint: %w", err)
-	}
-	return picture, nil
-}
-
-func (p *encoder) close() {
-	if p.jpeg != nil {
-		p.jpeg.Close()
-	}
-	*p = encoder{}
 }

@@ -146,14 +146,15 @@ func TestRun(t *testing.T) {
 		masks := &segdv1.MaskFrame{Width: width, Height: height, PixelAspect: 1, Objects: []*segdv1.Object{
 			{Id: 1, Area: 2, Counts: mask.Encode(bits, width, height).String(), Box: &segdv1.Box{X: 5, Y: 5, Width: 2, Height: 1}},
 		}}
-		marked := memory.NewScene(
-			&annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: []float64{4, 4, 8, 8}}}}, make([]byte, 3*width*height))
+		marked, err := memory.WithPicture(
+			annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: []float64{4, 4, 8, 8}}}}, make([]byte, 3*width*height))
+		require.NoError(t, err)
 		pictures := frames(t, 3)
 		capture := func(picture *ingest.Frame) *Capture {
 			c := &Capture{Short: picture == nil, Picture: picture, Masks: masks}
 			c.Camera, c.Time, c.Objects = "gate", time.Now(), table
 			if picture != nil {
-				c.Scenes = []*memory.Scene{marked}
+				c.Scenes = []*annotation.Annotation{marked}
 			}
 			return c
 		}

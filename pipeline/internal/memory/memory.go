@@ -5,12 +5,13 @@
 package memory
 
 import (
-	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
 	"github.com/segd/segd/pipeline/checkpoint"
@@ -21,61 +22,34 @@ import (
 // tracker keeps annotated frames by default.
 const maxScenes = 8
 
-// Scene is a picture and what was marked on it or is shown by it. Only what was configured has
-// labels, until it is in use: they are the table's.
-type Scene struct {
-	Annotation *annotation.Annotation
-	picture    *picture
-}
+// quality is that of pictures, 1 to 100.
+const quality = 95
 
-// picture is there by its pixels until it is encoded, and by a tenth of them from then on. Any goroutine may use it.
-type picture struct {
-	mu      sync.Mutex
-	bgr     []byte
-	encoded []byte // a JPEG, or what a checkpoint has
-}
-
-// NewScene returns one of a picture of BGR24, which is the scene's from then on.
-func NewScene(a *annotation.Annotation, bgr []byte) *Scene { return &Scene{a, &picture{bgr: bgr}} }
-
-// BGR is the picture.
-func (s *Scene) BGR() ([]byte, error) {
-	p := s.picture
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bgr != nil {
-		return p.bgr, nil
+// WithPicture is a with a picture of BGR24, as JPEG.
+func WithPicture(a annotation.Annotation, bgr []byte) (*annotation.Annotation, error) {
+	jpeg, err := codec.NewJPEGEncoder(a.Width, a.Height, a.Width, a.Height, quality)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: a picture to remember: %w", err)
 	}
-	return (&annotation.Annotation{Width: s.Annotation.Width, Height: s.Annotation.Height, Picture: p.encoded}).BGR()
-}
-
-// JSON is s with its picture as encode makes it of the pixels, once.
-func (s *Scene) JSON(encode func(width, height int, bgr []byte) ([]byte, error)) (_ []byte, err error) {
-	own := *s.Annotation
-	p := s.picture
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.encoded == nil {
-		if p.encoded, err = encode(own.Width, own.Height, p.bgr); err != nil {
-			return nil, err
-		}
+	defer jpeg.Close()
+	if a.Picture, err = jpeg.Encode(bgr); err != nil {
+		return nil, fmt.Errorf("pipeline: a picture to remember: %w", err)
 	}
-	p.bgr = nil
-	own.Picture = p.encoded
-	return annotation.Marshal(&own)
+	return &a, nil
 }
 
-// Memory has the pictures. The zero Memory has none.
+// Memory has the pictures, each with what was marked on it or is shown by it. Only what was configured has labels, until
+// it is in use: they are the table's. The zero Memory has none.
 type Memory struct {
 	mu     sync.Mutex
-	marked []*Scene // the oldest first
-	last   *Scene   // what the stages that ended saw last
-	unused bool     // the configured annotation is remembered, but not in use yet
+	marked []*annotation.Annotation // the oldest first
+	last   *annotation.Annotation   // what the stages that ended saw last
+	unused bool                     // the configured annotation is remembered, but not in use yet
 }
 
 // Add remembers a picture with objects, and forgets the oldest of too many, but not one that
 // alone shows some object.
-func (m *Memory) Add(s *Scene) {
+func (m *Memory) Add(s *annotation.Annotation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.marked = append(m.marked, s)
@@ -90,22 +64,22 @@ func (m *Memory) Add(s *Scene) {
 
 // alone tells whether some object is in no other picture than the k-th.
 func (m *Memory) alone(k int) bool {
-	return slices.ContainsFunc(m.marked[k].Annotation.Objects, func(o annotation.Object) bool {
-		return !slices.ContainsFunc(m.marked, func(s *Scene) bool { return s != m.marked[k] && s.shows(o.ID) })
+	return slices.ContainsFunc(m.marked[k].Objects, func(o annotation.Object) bool {
+		return !slices.ContainsFunc(m.marked, func(s *annotation.Annotation) bool { return s != m.marked[k] && shows(s, o.ID) })
 	})
 }
 
 // shows tells whether an object is in s.
-func (s *Scene) shows(id uint32) bool {
-	return slices.ContainsFunc(s.Annotation.Objects, func(o annotation.Object) bool { return o.ID == id })
+func shows(s *annotation.Annotation, id uint32) bool {
+	return slices.ContainsFunc(s.Objects, func(o annotation.Object) bool { return o.ID == id })
 }
 
 // Configure remembers the configured annotation with the picture it was made on.
-func (m *Memory) Configure(a *annotation.Annotation, bgr []byte) {
+func (m *Memory) Configure(a *annotation.Annotation) {
 	own := *a
-	own.Frame, own.Picture = nil, nil
+	own.Frame = nil
 	own.Objects, own.Mask = slices.Clone(a.Objects), slices.Clone(a.Mask)
-	m.Add(NewScene(&own, bgr))
+	m.Add(&own)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unused = true
@@ -121,21 +95,21 @@ func (m *Memory) Use() bool {
 }
 
 // SetLast remembers what the stages that ended saw last.
-func (m *Memory) SetLast(s *Scene) {
+func (m *Memory) SetLast(s *annotation.Annotation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last = s
 }
 
 // Marked are the pictures that objects were marked on, the oldest first.
-func (m *Memory) Marked() []*Scene {
+func (m *Memory) Marked() []*annotation.Annotation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.marked)
 }
 
 // Scenes are all pictures, the oldest first.
-func (m *Memory) Scenes() []*Scene {
+func (m *Memory) Scenes() []*annotation.Annotation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	scenes := slices.Clone(m.marked)
@@ -148,7 +122,7 @@ func (m *Memory) Scenes() []*Scene {
 // Objects are those that pictures show.
 func (m *Memory) Objects() (all []annotation.Object) {
 	for _, s := range m.Scenes() {
-		all = append(all, s.Annotation.Objects...)
+		all = append(all, s.Objects...)
 	}
 	return all
 }
@@ -158,7 +132,7 @@ func (m *Memory) Misses(table objects.Table) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(table.All(), func(o objects.Object) bool {
-		return o.Area > 0 && !o.Automatic() && !slices.ContainsFunc(m.marked, func(s *Scene) bool { return s.shows(o.ID) })
+		return o.Area > 0 && !o.Automatic() && !slices.ContainsFunc(m.marked, func(s *annotation.Annotation) bool { return shows(s, o.ID) })
 	})
 }
 
@@ -181,7 +155,7 @@ func (m *Memory) ForgetAutomatic(table objects.Table) {
 func (m *Memory) forgetUnmarked() {
 	theirs := make(map[uint32]bool)
 	for _, s := range m.marked {
-		for _, o := range s.Annotation.Objects {
+		for _, o := range s.Objects {
 			theirs[o.ID] = true
 		}
 	}
@@ -200,24 +174,24 @@ func (m *Memory) Clear() {
 func (m *Memory) change(f func(*annotation.Object) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var marked []*Scene
+	var marked []*annotation.Annotation
 	for _, s := range m.marked {
-		if s = s.change(f); s != nil {
+		if s = change(s, f); s != nil {
 			marked = append(marked, s)
 		}
 	}
 	m.marked = marked
 	if m.last != nil {
-		m.last = m.last.change(f)
+		m.last = change(m.last, f)
 	}
 }
 
 // change returns s with its objects changed by f; nil if none is left.
-func (s *Scene) change(f func(*annotation.Object) bool) *Scene {
-	a := *s.Annotation
+func change(s *annotation.Annotation, f func(*annotation.Object) bool) *annotation.Annotation {
+	a := *s
 	a.Objects = nil
 	var gone []uint32
-	for _, o := range s.Annotation.Objects {
+	for _, o := range s.Objects {
 		if f(&o) {
 			a.Objects = append(a.Objects, o)
 		} else {
@@ -235,17 +209,17 @@ func (s *Scene) change(f func(*annotation.Object) bool) *Scene {
 			}
 		}
 	}
-	if slices.EqualFunc(a.Objects, s.Annotation.Objects, func(o, was annotation.Object) bool { return o.ID == was.ID && o.Label == was.Label }) {
+	if slices.EqualFunc(a.Objects, s.Objects, func(o, was annotation.Object) bool { return o.ID == was.ID && o.Label == was.Label }) {
 		return s
 	}
-	return &Scene{&a, s.picture}
+	return &a
 }
 
-// Shown makes a scene of a picture and the objects that its masks show and a table has, those that are automatic only
+// Shown is a picture with the objects that its masks show and a table has, those that are automatic only
 // if all is true; nil if they show none.
-func Shown(masks *segdv1.MaskFrame, table objects.Table, bgr []byte, all bool) *Scene {
+func Shown(masks *segdv1.MaskFrame, table objects.Table, bgr []byte, all bool) (*annotation.Annotation, error) {
 	width, height := int(masks.Width), int(masks.Height)
-	a := &annotation.Annotation{Width: width, Height: height}
+	a := annotation.Annotation{Width: width, Height: height}
 	if masks.PixelAspect != 1 {
 		a.PixelAspect = masks.PixelAspect
 	}
@@ -280,9 +254,9 @@ func Shown(masks *segdv1.MaskFrame, table objects.Table, bgr []byte, all bool) *
 		a.Objects = append(a.Objects, annotation.Object{ID: m.Id})
 	}
 	if len(a.Objects) == 0 {
-		return nil
+		return nil, nil
 	}
-	return NewScene(a, bytes.Clone(bgr))
+	return WithPicture(a, bgr)
 }
 
 // outlined is an object of which bits are the mask, among ids that a mask's pixels do not hold.
@@ -302,9 +276,7 @@ func Restore(cp *checkpoint.Checkpoint) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range scenes {
-		m.marked = append(m.marked, &Scene{s.Annotation, &picture{bgr: s.BGR, encoded: s.Picture}})
-	}
+	m.marked = scenes
 	if len(cp.Last) > 0 {
 		n := len(m.marked) - 1
 		m.last, m.marked = m.marked[n], m.marked[:n:n]
@@ -316,7 +288,7 @@ func Restore(cp *checkpoint.Checkpoint) (*Memory, error) {
 		return is && (cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known tracker.ObjectSnapshot) bool { return known.ID == o.ID }))
 	})
 	if m.last != nil {
-		m.last.Annotation.Automatic = true // it is not to be looked up in every frame
+		m.last.Automatic = true // it is not to be looked up in every frame
 	}
 	if cp.Foreign != 0 {
 		m.forgetUnmarked()

@@ -2,10 +2,8 @@ package memory
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
-	"image/jpeg"
 	"slices"
 	"testing"
 
@@ -22,19 +20,19 @@ import (
 const width, height = 8, 6
 
 // of is a picture of objects.
-func of(ids ...uint32) *Scene {
+func of(ids ...uint32) *annotation.Annotation {
 	a := &annotation.Annotation{Width: width, Height: height}
 	for _, id := range ids {
 		a.Objects = append(a.Objects, annotation.Object{ID: id, Label: fmt.Sprint("object ", id), Box: []float64{1, 1, 4, 4}})
 	}
-	return NewScene(a, bytes.Repeat([]byte{200}, 3*width*height))
+	return a
 }
 
 // ids are the objects of each picture.
-func ids(scenes []*Scene) (all [][]uint32) {
+func ids(scenes []*annotation.Annotation) (all [][]uint32) {
 	for _, s := range scenes {
 		var of []uint32
-		for _, o := range s.Annotation.Objects {
+		for _, o := range s.Objects {
 			of = append(of, o.ID)
 		}
 		all = append(all, of)
@@ -42,7 +40,7 @@ func ids(scenes []*Scene) (all [][]uint32) {
 	return all
 }
 
-func check(t *testing.T, what string, scenes []*Scene, want ...[]uint32) {
+func check(t *testing.T, what string, scenes []*annotation.Annotation, want ...[]uint32) {
 	t.Helper()
 	if got := ids(scenes); !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%s: %v; want %v", what, got, want)
@@ -68,15 +66,15 @@ func TestAdd(t *testing.T) {
 func TestForget(t *testing.T) {
 	var m Memory
 	both := of(1, 2)
-	both.Annotation.Mask = make([]uint8, width*height)
-	both.Annotation.Mask[3], both.Annotation.Mask[5] = 1, 2
+	both.Mask = make([]uint8, width*height)
+	both.Mask[3], both.Mask[5] = 1, 2
 	m.Add(both)
 	m.Add(of(1))
 	m.Add(of(2))
 	m.SetLast(of(2, 1))
 	m.Forget([]uint32{1})
 	check(t, "without 1", m.Scenes(), []uint32{2}, []uint32{2}, []uint32{2})
-	if a := m.Marked()[0].Annotation; a.Mask[3] != 0 || a.Mask[5] != 2 || both.Annotation.Mask[3] != 1 || len(both.Annotation.Objects) != 2 {
+	if a := m.Marked()[0]; a.Mask[3] != 0 || a.Mask[5] != 2 || both.Mask[3] != 1 || len(both.Objects) != 2 {
 		t.Errorf("%v; want 1 in no pixel, but in the picture as it was", a.Mask)
 	}
 	m.Forget([]uint32{2})
@@ -118,71 +116,23 @@ func TestMisses(t *testing.T) {
 // The configured annotation comes into use once, also where it was adopted.
 func TestConfigure(t *testing.T) {
 	frame := uint64(4)
-	a := of(1).Annotation
+	a := of(1)
 	a.Frame, a.Picture = &frame, []byte("JPEG")
 	var configured, m Memory
-	configured.Configure(a, make([]byte, 3*width*height))
+	configured.Configure(a)
 	m.Add(of(2))
 	m.Adopt(&configured)
 	check(t, "pictures", m.Marked(), []uint32{2}, []uint32{1})
-	if own := m.Marked()[1].Annotation; own.Frame != nil || own.Picture != nil || a.Frame == nil {
+	if own := m.Marked()[1]; own.Frame != nil || own.Picture == nil || a.Frame == nil {
 		t.Errorf("%+v; want it of no frame", own)
 	}
 	if !m.Use() || m.Use() {
 		t.Error("want it to come into use once")
 	}
-	m.Configure(a, nil)
+	m.Configure(a)
 	if m.Clear(); m.Use() || len(m.Scenes()) != 0 {
 		t.Error("what was forgotten comes into use")
 	}
-}
-
-// A picture is encoded once, and again if that failed. From then on its pixels are what was encoded.
-func TestJSON(t *testing.T) {
-	var m Memory
-	m.Add(of(1, 2))
-	encoded := 0
-	var fails error
-	encode := func(w, h int, bgr []byte) ([]byte, error) {
-		if encoded++; fails != nil {
-			return nil, fails
-		}
-		img := image.NewGray(image.Rect(0, 0, w, h))
-		for p := range img.Pix {
-			img.Pix[p] = bgr[3*p] - 100
-		}
-		var b bytes.Buffer
-		err := jpeg.Encode(&b, img, nil)
-		return b.Bytes(), err
-	}
-	fails = errors.New("no memory")
-	_, err := m.Marked()[0].JSON(encode)
-	assert.ErrorIs(t, err, fails)
-	fails = nil
-	check := func(left ...uint32) {
-		t.Helper()
-		json, err := m.Marked()[0].JSON(encode)
-		require.NoError(t, err)
-		a, err := annotation.ParseFor(json, width, height)
-		if err != nil || len(a.Objects) != len(left) || a.Objects[0].ID != left[0] {
-			t.Fatalf("%+v, %v; want objects %d", a, err, left)
-		}
-		bgr, err := m.Marked()[0].BGR()
-		if err != nil || len(bgr) != 3*width*height || bgr[0] < 95 || bgr[0] > 105 {
-			t.Errorf("%v, %v; want what was encoded", bgr, err)
-		}
-		if encoded != 2 {
-			t.Errorf("encoded %d times", encoded)
-		}
-	}
-	if bgr, err := m.Marked()[0].BGR(); err != nil || bgr[0] != 200 {
-		t.Errorf("%v, %v; want the pixels", bgr, err)
-	}
-	check(1, 2)
-	m.Forget([]uint32{9})
-	check(1, 2)
-	m.Forget([]uint32{2})
-	check(1)
 }
 
 // What a picture shows is marked by its pixels; by outlines where ids do not fit in these.
@@ -203,27 +153,35 @@ func TestShown(t *testing.T) {
 		at(1, image.Rect(1, 1, 4, 4)), at(2, image.Rectangle{}), at(3, image.Rect(6, 0, 8, 2)), at(256, image.Rect(5, 2, 8, 5)),
 	}}
 	table := objects.Restore([]objects.Object{{ID: 1, State: tracker.Visible}, {ID: 2}, {ID: 256, Owner: objects.Detector}}, 0) // 3 was removed
-	bgr := make([]byte, 3*width*height)
+	bgr := bytes.Repeat([]byte{200}, 3*width*height)
+	shown := func(table objects.Table, all bool) *annotation.Annotation {
+		t.Helper()
+		a, err := Shown(masks, table, bgr, all)
+		require.NoError(t, err)
+		return a
+	}
 
-	s := Shown(masks, table, bgr, false)
-	check(t, "people's", []*Scene{s}, []uint32{1})
-	if a := s.Annotation; a.Mask[width+1] != 1 || a.Mask[0] != 0 || a.PixelAspect != 1.5 {
+	s := shown(table, false)
+	check(t, "people's", []*annotation.Annotation{s}, []uint32{1})
+	if a := s; a.Mask[width+1] != 1 || a.Mask[0] != 0 || a.PixelAspect != 1.5 {
 		t.Errorf("%+v", a)
 	}
-	bgr[0] = 9
-	if own, err := s.BGR(); err != nil || own[0] != 0 {
-		t.Errorf("%v: it changes with the camera's picture", err)
+	if own, err := s.BGR(); err != nil || len(own) != len(bgr) || own[0] < 195 || own[0] > 205 {
+		t.Errorf("%v, %v; want the picture", own, err)
 	}
-	s = Shown(masks, table, bgr, true)
-	check(t, "all", []*Scene{s}, []uint32{1, 256})
-	if a := s.Annotation; a.Mask != nil || a.Objects[0].Polygon == nil && a.Objects[0].Box == nil || a.Objects[1].Polygon == nil && a.Objects[1].Box == nil {
+	s = shown(table, true)
+	check(t, "all", []*annotation.Annotation{s}, []uint32{1, 256})
+	if a := s; a.Mask != nil || a.Objects[0].Polygon == nil && a.Objects[0].Box == nil || a.Objects[1].Polygon == nil && a.Objects[1].Box == nil {
 		t.Errorf("%+v; want outlines", a)
 	}
 	kept, _ := table.Apply(objects.Keep{ID: 256})
-	if s = Shown(masks, kept, bgr, false); s.Annotation.Mask != nil || len(s.Annotation.Objects) != 2 {
-		t.Errorf("with one that is kept: %+v; want outlines of both", s.Annotation)
+	if s = shown(kept, false); s.Mask != nil || len(s.Objects) != 2 {
+		t.Errorf("with one that is kept: %+v; want outlines of both", s)
 	}
-	if s = Shown(masks, objects.Table{}, bgr, true); s != nil {
-		t.Errorf("%+v; want nothing", s.Annotation)
+	if s = shown(objects.Table{}, true); s != nil {
+		t.Errorf("%+v; want nothing", s)
+	}
+	if _, err := Shown(masks, table, bgr[1:], true); err == nil {
+		t.Error("a picture without its last byte is remembered")
 	}
 }
