@@ -68,7 +68,7 @@ func (t *Tracker) planFor(ann *annotation.Annotation, shown history.Labels, size
 	for k := range t.objects.all {
 		box, area := shown.Extent(int32(k+1), size.X)
 		p.fine(box, float64(area))
-		p.window(t.objects.all[k].Zoom, false, box)
+		p.window(p.viewOf(t.objects.all[k].Zoom, box), false, box)
 	}
 	return PlanFor(p.Plan, ann)
 }

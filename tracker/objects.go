@@ -31,6 +31,7 @@ type object struct {
 	misfit                float64         // of its last mask's box and the extent then, 0…1
 	corrected             bool            // by people: what they drew may be another part of the thing than a box or a mask head tells
 	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
+	scale                 float64         // it was planned to be seen at last; 0: it was not
 	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
 }
 

@@ -36,6 +36,8 @@ const (
 	// of 1/scaleSteps, where nothing else is near it.
 	seenSide   = 256
 	scaleSteps = 4
+	// It has to be so much smaller, as a share, before it is seen at a larger scale again.
+	scaleSlack = 0.15
 	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
@@ -94,11 +96,11 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 		switch {
 		case o.Gone:
 		case o.Tracked && o.State == Visible: // whatever the track says, what is seen is followed
-			p.window(o.Zoom, true, o.extent.Union(o.box), o.ahead(o.extent.Union(o.box), elapsed))
+			p.follow(o, o.extent.Union(o.box), elapsed)
 		case o.Tracked:
-			p.window(o.Zoom, true, o.extent, o.ahead(o.extent, elapsed))
+			p.follow(o, o.extent, elapsed)
 		case (o.State == Visible || o.Detected()) && !o.box.Empty():
-			p.window(o.Zoom, false, o.box, o.ahead(o.box, elapsed))
+			p.follow(o, o.box, elapsed)
 		default:
 			hidden = append(hidden, o)
 		}
@@ -109,7 +111,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 		if !c.Beside {
 			p.fine(c.Box.Union(c.Ahead), area)
 		}
-		p.window(p.zoom(area), true, c.Box, c.Ahead)
+		p.window(p.viewOf(p.zoom(area), c.Box), true, c.Box, c.Ahead)
 	}
 	switch {
 	case t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }):
@@ -163,7 +165,7 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 			continue
 		}
 		p.fine(box, areas[k])
-		p.window(p.zoom(areas[k]), false, box)
+		p.window(p.viewOf(p.zoom(areas[k]), box), false, box)
 	}
 	p.finish()
 	return p.Plan
@@ -244,9 +246,14 @@ func (p *planner) wide(pixels int) float64 {
 	return features.View{PixelAspect: p.PixelAspect}.Aspect() * float64(pixels)
 }
 
-// seenScale is at which scale an object in a box is seen with a zoom.
-func (p *planner) seenScale(zoom int, box image.Rectangle) float64 {
-	return min(1, math.Ceil(scaleSteps*seenSide/p.side(zoom, box))/scaleSteps)
+// viewOf is how large an object in a box is seen with a zoom.
+func (p *planner) viewOf(zoom int, box image.Rectangle) view {
+	return view{max(1, zoom), scaleOf(p.side(max(1, zoom), box))}
+}
+
+// scaleOf is at which scale a thing is seen that is so many of the network's pixels long.
+func scaleOf(side float64) float64 {
+	return min(1, math.Ceil(scaleSteps*seenSide/side)/scaleSteps)
 }
 
 // side is how many pixels the network sees of the longer side of a box.
@@ -254,9 +261,20 @@ func (p *planner) side(zoom int, box image.Rectangle) float64 {
 	return max(p.wide(box.Dx()), float64(box.Dy())) * p.scale(zoom)
 }
 
+// follow has o seen, which is in a box: at the scale that it was seen at, unless it is too small for that by scaleSlack, or larger
+// than it need be.
+func (p *planner) follow(o *object, box image.Rectangle, elapsed int) {
+	v := p.viewOf(o.Zoom, box)
+	if o.scale > 0 {
+		v.scale = min(max(o.scale, scaleOf((1+scaleSlack)*p.side(v.zoom, box))), v.scale)
+	}
+	o.scale = v.scale
+	p.window(v, o.Tracked, box, o.ahead(box, elapsed))
+}
+
 // window has what is round a box seen, and round where it may be then. What is detected in every frame goes no farther than
 // its track says, and a margin.
-func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...image.Rectangle) {
+func (p *planner) window(v view, detected bool, box image.Rectangle, ahead ...image.Rectangle) {
 	if box.Empty() {
 		return
 	}
@@ -265,12 +283,11 @@ func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...
 		share = trackMargin
 		p.tracks = append(p.tracks, box)
 	}
-	scale := p.seenScale(zoom, box)
-	margin := max(windowLeast/(scale*p.scale(zoom)), share*float64(max(box.Dx(), box.Dy())))
+	margin := max(windowLeast/(v.scale*p.scale(v.zoom)), share*float64(max(box.Dx(), box.Dy())))
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
-	p.crop(box.Inset(-int(margin)), view{zoom, scale})
+	p.crop(box.Inset(-int(margin)), v)
 }
 
 // crop has a part of the picture seen, and a little round it.
@@ -305,27 +322,27 @@ func (p *planner) price(c features.Crop) float64 {
 func (p *planner) search(hidden []*object, turn int) {
 	var views []view
 	for _, o := range hidden {
-		if v := p.viewOf(o); !slices.Contains(views, v) {
+		if v := p.hiddenView(o); !slices.Contains(views, v) {
 			views = append(views, v)
 		}
 	}
 	o := hidden[turn%len(hidden)]
 	p.coarse = true
-	p.crop(o.expected(), p.viewOf(o))
+	p.crop(o.expected(), p.hiddenView(o))
 	v := views[turn%len(views)]
 	var reach image.Rectangle
 	for _, o := range hidden {
-		if p.viewOf(o) == v {
+		if p.hiddenView(o) == v {
 			reach = reach.Union(o.reach(p.size))
 		}
 	}
 	p.sweep(v, reach, turn/len(views))
 }
 
-// viewOf is how large o, which is out of sight, was seen.
-func (p *planner) viewOf(o *object) view {
+// hiddenView is how large o, which is out of sight, was seen.
+func (p *planner) hiddenView(o *object) view {
 	side := int(2 * math.Sqrt(o.Area/math.Pi)) // of what is left of its mask its box may show less
-	return view{max(1, o.Zoom), p.seenScale(o.Zoom, image.Rect(0, 0, max(side, o.box.Dx()), max(side, o.box.Dy())))}
+	return p.viewOf(o.Zoom, image.Rect(0, 0, max(side, o.box.Dx()), max(side, o.box.Dy())))
 }
 
 // sweep has one part seen of those of the picture that are in reach, the next one in the next turn.

@@ -280,7 +280,7 @@ func TestMargins(t *testing.T) {
 	} {
 		p := planner{size: image.Pt(854, 480)}
 		want := features.Crop{Rectangle: tt.want, Zoom: 1, Scale: tt.scale}
-		if p.window(1, tt.detected, tt.box); p.Crops[0] != want {
+		if p.window(p.viewOf(1, tt.box), tt.detected, tt.box); p.Crops[0] != want {
 			t.Errorf("round %v, detected %t: %+v; want %+v", tt.box, tt.detected, p.Crops[0], want)
 		}
 	}
@@ -301,12 +301,31 @@ func TestOverlappingWindowsShareAScale(t *testing.T) {
 	} {
 		p := planner{size: image.Pt(854, 480)}
 		for _, b := range tt.boxes {
-			p.window(1, true, b)
+			p.window(p.viewOf(1, b), true, b)
 		}
 		p.finish()
 		k := slices.IndexFunc(p.Crops, func(c features.Crop) bool { return long.In(c.Rectangle) })
 		if k < 0 || p.Crops[k].Scale != tt.scale || p.Large.Empty() == tt.large {
 			t.Errorf("%s: %+v; want it at %v, looked for as large: %t", tt.name, p.Plan, tt.scale, tt.large)
+		}
+	}
+}
+
+// What is near the size at which its scale changes keeps that scale, until it is a seventh smaller.
+func TestScaleIsSteady(t *testing.T) {
+	tr := newTracker(t, Config{})
+	tr.size = image.Pt(854, 480)
+	o := object{id: 1}
+	o.State, o.Area = Visible, 30000
+	tr.objects.all = []object{o}
+	// 452 pixels are 512 of the network's; from then on it is seen at 0.5.
+	for k, tt := range []struct {
+		tall  int
+		scale float64
+	}{{440, 0.75}, {451, 0.75}, {453, 0.5}, {440, 0.5}, {396, 0.5}, {390, 0.75}, {440, 0.75}, {460, 0.5}, {300, 0.75}, {200, 1}, {260, 1}, {460, 0.5}} {
+		tr.objects.all[0].box = image.Rect(300, 10, 380, 10+tt.tall)
+		if c := tr.Plan(features.Plan{}).Crops; len(c) != 1 || c[0].Scale != tt.scale {
+			t.Errorf("%d, %d pixels tall: %+v; want it at %v", k, tt.tall, c, tt.scale)
 		}
 	}
 }
@@ -386,7 +405,7 @@ func TestPlansAreMerged(t *testing.T) {
 		p := planner{size: image.Pt(854, 480)}
 		for k, b := range tt.boxes {
 			p.coarse = k == 0
-			p.window(tt.zooms[k], false, b)
+			p.window(p.viewOf(tt.zooms[k], b), false, b)
 		}
 		smaller := p.Crops[0].Rectangle
 		if p.finish(); len(p.Crops) != tt.crops || p.Whole != tt.whole || p.Crops[0].Zoom != slices.Max(tt.zooms) {
@@ -419,7 +438,7 @@ func TestPlanOfSqueezedPictures(t *testing.T) {
 		}
 	}
 	for width, scale := range map[int]float64{50: 1, 90: 0.75} { // of 160 pixels; 200 and 360 of 640, of which the network sees 227 and 408
-		if got := squeezed.seenScale(1, image.Rect(20, 100, 20+width, 200)); got != scale {
+		if got := squeezed.viewOf(1, image.Rect(20, 100, 20+width, 200)).scale; got != scale {
 			t.Errorf("%d pixels wide: seen at %v; want %v", width, got, scale)
 		}
 	}
