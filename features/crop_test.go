@@ -328,6 +328,34 @@ func TestCropScale(t *testing.T) {
 	}
 }
 
+// Of what is round a crop the model sees about a quarter of its shorter side, and no less than half of that, in the smallest
+// input for it.
+func TestSeen(t *testing.T) {
+	size := image.Pt(960, 544) // as the model sees it
+	for _, tt := range []struct {
+		crop   Crop
+		aspect float64
+		want   image.Rectangle
+	}{
+		{Crop{Rectangle: image.Rect(400, 200, 460, 260)}, 1, image.Rect(382, 182, 478, 278)},             // 90 pixels are 96
+		{Crop{Rectangle: image.Rect(400, 200, 470, 270)}, 1, image.Rect(387, 187, 483, 283)},             // 105, too
+		{Crop{Rectangle: image.Rect(400, 200, 480, 280)}, 1, image.Rect(376, 176, 504, 304)},             // 120 are 128
+		{Crop{Rectangle: image.Rect(400, 200, 484, 270)}, 1, image.Rect(378, 187, 506, 283)},             // 119 by 105
+		{Crop{Rectangle: image.Rect(400, 200, 430, 230)}, 1, image.Rect(383, 183, 447, 247)},             // 45 are 64: 37.5 are more than 32
+		{Crop{Rectangle: image.Rect(400, 200, 404, 204)}, 1, image.Rect(386, 186, 418, 218)},             // 6 are 32
+		{Crop{Rectangle: image.Rect(0, 200, 60, 260)}, 1, image.Rect(0, 182, 96, 278)},                   // at a border
+		{Crop{Rectangle: image.Rect(0, 0, 940, 530)}, 1, image.Rect(0, 0, 960, 544)},                     // of which there is no more
+		{Crop{Rectangle: image.Rect(400, 200, 430, 230), Zoom: 2}, 1, image.Rect(391, 191, 439, 239)},    // as 60
+		{Crop{Rectangle: image.Rect(400, 200, 520, 320), Scale: 0.5}, 1, image.Rect(364, 164, 556, 356)}, // likewise
+		{Crop{Rectangle: image.Rect(400, 200, 430, 260)}, 2, image.Rect(391, 182, 439, 278)},
+	} {
+		got := tt.crop.Seen(size, tt.aspect)
+		if got != tt.want {
+			t.Errorf("%+v of pixels %g times as wide as high: %v, %v; want %v", tt.crop, tt.aspect, got, got.Size(), tt.want)
+		}
+	}
+}
+
 // At smaller sizes the model sees of a crop the part that is Coarse, as far as the crop goes, and what is round it.
 func TestCoarseViews(t *testing.T) {
 	const w, h = 200, 100
@@ -340,9 +368,9 @@ func TestCoarseViews(t *testing.T) {
 		model.views = nil
 		require.NoError(t, e.Extract(new(Scene), bgr, w, h, Plan{Crops: []Crop{{Rectangle: crop, Coarse: part}}}))
 		require.Len(t, model.views, 1+coarser)
-		require.Equal(t, Crop{Rectangle: crop}.Seen(image.Pt(w, h)), model.views[0].Rectangle)
+		require.Equal(t, Crop{Rectangle: crop}.Seen(image.Pt(w, h), 1), model.views[0].Rectangle)
 		for _, v := range model.views[1:] {
-			require.Equal(t, Crop{Rectangle: part.Intersect(crop)}.Seen(image.Pt(w, h)), v.Rectangle, "%v of %v", part, crop)
+			require.Equal(t, Crop{Rectangle: part.Intersect(crop)}.Seen(image.Pt(w, h), 1), v.Rectangle, "%v of %v", part, crop)
 		}
 	}
 }
@@ -386,11 +414,11 @@ func TestFound(t *testing.T) {
 		looked []image.Rectangle
 		found  int
 	}{
-		{"what is large in a part, once", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(23, 23, 67, 67)}, 3},
+		{"what is large in a part, once", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(22, 22, 68, 68)}, 3},
 		{"what is large alone", Plan{Large: image.Rect(20, 20, 90, 200)}, nil, 3},
 		{"nothing", Plan{}, nil, 0},
 		{"all", Plan{Whole: true}, []image.Rectangle{all}, 3},
-		{"two parts", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}, []image.Rectangle{image.Rect(23, 23, 67, 67), image.Rect(95, 25, 125, 65)}, 3},
+		{"two parts", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}, []image.Rectangle{image.Rect(22, 22, 68, 68), image.Rect(96, 25, 124, 65)}, 3},
 		{"a part and all", Plan{Whole: true, Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 2}}}, []image.Rectangle{all}, 3},
 	} {
 		model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{far, near, on}, nil}

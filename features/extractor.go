@@ -462,12 +462,19 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 // contextShare is how far round a crop the model sees, in the crop's shorter side.
 const contextShare = 0.25
 
-// Seen is what the model sees of an image of a size for a crop: what is round it, too, or twice as much on one side
-// where the image ends on the other.
-func (c Crop) Seen(size image.Point) (r image.Rectangle) {
-	context := int(contextShare * float64(min(c.Dx(), c.Dy())))
-	r.Min.X, r.Max.X = around(c.Min.X, c.Max.X, context, size.X)
-	r.Min.Y, r.Max.Y = around(c.Min.Y, c.Max.Y, context, size.Y)
+// Seen is what the model sees of an image of a size for a crop, of which a pixel is aspect times as wide as high: what is round it,
+// too, or twice as much on one side where the image ends on the other. It is so much more or less, down to half of it,
+// that the model's input is no larger than it need be.
+func (c Crop) Seen(size image.Point, aspect float64) (r image.Rectangle) {
+	context := contextShare * float64(min(c.Dx(), c.Dy()))
+	scale := float64(max(1, c.Zoom)) * cmp.Or(c.Scale, 1) * ModelSide / max(1, min(aspect*float64(size.X), float64(size.Y)))
+	rounded := func(n int, scale float64) int {
+		in := func(context float64) float64 { return (float64(n) + 2*context) * scale / ModelStep }
+		side := ModelStep * max(math.Round(in(context)), math.Ceil(in(context/2))) / scale
+		return int((side - float64(n)) / 2)
+	}
+	r.Min.X, r.Max.X = around(c.Min.X, c.Max.X, rounded(c.Dx(), aspect*scale), size.X)
+	r.Min.Y, r.Max.Y = around(c.Min.Y, c.Max.Y, rounded(c.Dy(), scale), size.Y)
 	return r
 }
 
@@ -483,7 +490,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		return r
 	}
 	for k, c := range e.crops {
-		seen := c.Seen(image.Pt(width, height))
+		seen := c.Seen(image.Pt(width, height), dst.PixelAspect)
 		view := View{Rectangle: part(seen), Scale: c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		p := &dst.Patches[k]
 		sight, err := e.see(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
@@ -495,7 +502,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		if c.Coarse.Empty() {
 			continue
 		}
-		view.Rectangle = part(Crop{Rectangle: c.Coarse}.Seen(image.Pt(width, height)))
+		view.Rectangle = part(Crop{Rectangle: c.Coarse}.Seen(image.Pt(width, height), dst.PixelAspect))
 		for size := range coarser {
 			view.Scale /= 2
 			s := &e.patches[k].coarse[size]

@@ -229,6 +229,12 @@ func (s Sight) CopyTo(dst Sight) Sight {
 	return dst
 }
 
+// The shorter side of all of an image is about ModelSide pixels of a Model's input, whose sides are multiples of ModelStep.
+const (
+	ModelSide = 544
+	ModelStep = 32
+)
+
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.
 type Model interface {
 	// Features computes the maps of what view shows of a BGR24 image of width×height pixels

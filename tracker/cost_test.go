@@ -71,7 +71,7 @@ func costOf(t *testing.T, n int) (c cost) {
 		}
 		share := 1 / float64(n*(frames-1-freshPictures))
 		for _, p := range s.Patches {
-			seen := features.Crop{Rectangle: p.Rectangle, Zoom: p.Zoom}.Seen(image.Pt(width, height))
+			seen := features.Crop{Rectangle: p.Rectangle, Zoom: p.Zoom}.Seen(image.Pt(width, height), 1)
 			c.pixels += share * float64(seen.Dx()*seen.Dy())
 		}
 		c.superpixels += share * float64(s.N)

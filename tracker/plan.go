@@ -30,8 +30,6 @@ const (
 	windowLeast  = 16
 	// An object is believed to go on as it went for so many frames of the camera at most.
 	windowFrames = 6
-	// networkSide is how large the network sees the shorter side of a whole picture, about.
-	networkSide = 544
 	// An object is about so many pixels of what the network sees long at most: what is longer is seen at a smaller scale, a multiple
 	// of 1/scaleSteps, where nothing else is near it.
 	seenSide   = 256
@@ -42,10 +40,9 @@ const (
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
 	// Two windows become one where the network sees no more for it, and where it would see more than the
-	// picture for all of them, it sees that. It sees multiples of networkStep pixels, and takes as long for a pass as for
-	// passPixels more: 0.15 µs a pixel and 0.5 ms a pass where that was measured.
-	networkStep = 32
-	passPixels  = 3500
+	// picture for all of them, it sees that. It takes as long for a pass as for passPixels more: 0.15 µs a pixel and 0.5 ms a pass where that was
+	// measured.
+	passPixels = 3500
 	// An object that is seen as large as zoomSuperpixels superpixels of a whole picture
 	// needs no zoom.
 	zoomSuperpixels = 60
@@ -238,7 +235,7 @@ func (p *planner) zoom(area float64) int {
 
 // scale is how many pixels the network sees of the height of one of the picture's.
 func (p *planner) scale(zoom int) float64 {
-	return float64(max(1, zoom)) * networkSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
+	return float64(max(1, zoom)) * features.ModelSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
 }
 
 // wide is so many pixels of the picture across, in the height of one.
@@ -306,12 +303,12 @@ func (p *planner) crop(r image.Rectangle, v view) {
 func (p *planner) price(c features.Crop) float64 {
 	scale := p.scale(c.Zoom) * cmp.Or(c.Scale, 1)
 	pass := func(seen image.Rectangle, scale float64) float64 {
-		side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
+		side := func(n float64) float64 { return math.Ceil(n*scale/features.ModelStep) * features.ModelStep }
 		return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
 	}
-	price := pass(c.Seen(p.size), scale)
+	price := pass(c.Seen(p.size, p.wide(1)), scale)
 	if !c.Coarse.Empty() {
-		smaller := features.Crop{Rectangle: c.Coarse}.Seen(p.size)
+		smaller := features.Crop{Rectangle: c.Coarse}.Seen(p.size, p.wide(1))
 		price += pass(smaller, scale/2) + pass(smaller, scale/4)
 	}
 	return price
@@ -401,7 +398,7 @@ func (p *planner) finish() {
 			in = p.Crops[k]
 		}
 		if in.Scale*p.side(in.Zoom, box) >= largeBox {
-			p.Large = p.Large.Union(in.Seen(p.size))
+			p.Large = p.Large.Union(in.Seen(p.size, p.wide(1)))
 		}
 	}
 	// Where windows overlap the finest counts, and so it does of what is to be finer.

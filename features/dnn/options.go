@@ -8,15 +8,17 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/segd/segd/features"
 )
 
 const (
 	inputChannels = 3
 	// sizeStep is what input sides are multiples of: the stride of the coarsest
 	// features that usual backbones have.
-	sizeStep = 32
+	sizeStep = features.ModelStep
 	// DefaultShortSide is Options.ShortSide's default.
-	DefaultShortSide = 544
+	DefaultShortSide = features.ModelSide
 	// maxSide bounds input sides and, beyond any sense, tensor dimensions.
 	maxSide = 1 << 15
 	// maxScale bounds how small, and how large, a model is shown an image.
