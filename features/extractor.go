@@ -463,8 +463,8 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 const contextShare = 0.25
 
 // Seen is what the model sees of an image of a size for a crop, of which a pixel is aspect times as wide as high: what is round it,
-// too, or twice as much on one side where the image ends on the other. It is so much more or less, down to half of it,
-// that the model's input is no larger than it need be.
+// too, or twice as much on one side where the image ends on the other. The model's input then has about a multiple of ModelStep on each
+// side: what is round the crop is more or less for that, but not below half.
 func (c Crop) Seen(size image.Point, aspect float64) (r image.Rectangle) {
 	context := contextShare * float64(min(c.Dx(), c.Dy()))
 	scale := float64(max(1, c.Zoom)) * cmp.Or(c.Scale, 1) * ModelSide / max(1, min(aspect*float64(size.X), float64(size.Y)))

@@ -69,11 +69,10 @@ type Config struct {
 	OccludedFrames int // frames of the camera without the object before it is lost; 0 = 50
 }
 
-// How much is kept of earlier frames where Config.History does not say: from when a frame is taken until a user's
-// mark on it arrives, what shows it and the network take less than historySpan.
+// How much is kept of earlier frames where Config.History does not say.
 const (
-	historySpan   = 2 * time.Second
-	historyFrames = 8 // at least: a box that is busy takes few frames a second
+	historySpan   = 2 * time.Second // in which a frame is shown to a user and the mark arrives
+	historyFrames = 8               // at least: a busy box takes few frames a second
 	mostHistory   = 96 << 20
 )
 
