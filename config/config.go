@@ -511,8 +511,7 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show says who sees pictures without blur and fill. If it is "operator", users with the role operator see them. If
-	// it is "nobody", no user sees them. Default "nobody".
+	// Show is the role that may view unredacted pictures: "operator", or "nobody" for none. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -467,7 +467,7 @@ const contextShare = 0.25
 // side: what is round the crop is more or less for that, but not below half.
 func (c Crop) Seen(size image.Point, aspect float64) (r image.Rectangle) {
 	context := contextShare * float64(min(c.Dx(), c.Dy()))
-	scale := float64(max(1, c.Zoom)) * cmp.Or(c.Scale, 1) * ModelSide / max(1, min(aspect*float64(size.X), float64(size.Y)))
+	scale := float64(max(1, c.Zoom)) * cmp.Or(c.Scale, 1) * ModelScale(size, aspect)
 	rounded := func(n int, scale float64) int {
 		in := func(context float64) float64 { return (float64(n) + 2*context) * scale / ModelStep }
 		side := ModelStep * max(math.Round(in(context)), math.Ceil(in(context/2))) / scale

@@ -235,6 +235,12 @@ const (
 	ModelStep = 32
 )
 
+// ModelScale is how many pixels of its input there are for the height of one of an image of a size, a pixel of which is aspect times as
+// wide as high.
+func ModelScale(size image.Point, aspect float64) float64 {
+	return ModelSide / max(1, min(aspect*float64(size.X), float64(size.Y)))
+}
+
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.
 type Model interface {
 	// Features computes the maps of what view shows of a BGR24 image of width×height pixels

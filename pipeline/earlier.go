@@ -13,11 +13,11 @@ import (
 // picture is a frame's, as the stepper keeps it to make a scene of it when it is annotated.
 type picture struct {
 	*ingest.Kept
-	by *remaker
-	at time.Duration // its frame's pts
+	by  *remaker
+	pts time.Duration
 }
 
-func (p *picture) Shown() time.Duration { return p.at }
+func (p *picture) PTS() time.Duration { return p.pts }
 
 func (p *picture) Scene(dst *features.Scene, plan features.Plan) error {
 	return p.by.scene(dst, p.Kept, plan)

@@ -58,10 +58,10 @@ func (p *photo) Scene(dst *features.Scene, _ features.Plan) error {
 	return nil
 }
 
-func (p *photo) Shown() time.Duration { return shownAt(p.scene.Seq) }
+func (p *photo) PTS() time.Duration { return ptsOf(p.scene.Seq) }
 
-// shownAt is at 25 frames a second.
-func shownAt(seq uint64) time.Duration { return time.Duration(seq) * time.Second / 25 }
+// ptsOf is a frame's at 25 frames a second.
+func ptsOf(seq uint64) time.Duration { return time.Duration(seq) * time.Second / 25 }
 
 // Bytes is what such a picture takes in YUV 4:2:0.
 func (p *photo) Bytes() int { return p.scene.Width * p.scene.Height * 3 / 2 }
@@ -90,7 +90,7 @@ func (p *shot) Scene(dst *features.Scene, plan features.Plan) error {
 
 func (p *shot) Bytes() int { return len(p.pix) }
 
-func (p *shot) Shown() time.Duration { return shownAt(p.seq) }
+func (p *shot) PTS() time.Duration { return ptsOf(p.seq) }
 
 func shotScene(dst *features.Scene, pix []byte, plan features.Plan) error {
 	ex, err := features.New(features.Config{Superpixels: 100}, nil)

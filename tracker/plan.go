@@ -34,8 +34,8 @@ const (
 	// of 1/scaleSteps, where nothing else is near it.
 	seenSide   = 256
 	scaleSteps = 4
-	// It has to be so much smaller, as a share, before it is seen at a larger scale again.
-	scaleSlack = 0.15
+	// An object is seen at a larger scale again once it is by this share too small for its own: hysteresis.
+	scaleHysteresis = 0.15
 	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
@@ -235,7 +235,7 @@ func (p *planner) zoom(area float64) int {
 
 // scale is how many pixels the network sees of the height of one of the picture's.
 func (p *planner) scale(zoom int) float64 {
-	return float64(max(1, zoom)) * features.ModelSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
+	return float64(max(1, zoom)) * features.ModelScale(p.size, p.wide(1))
 }
 
 // wide is so many pixels of the picture across, in the height of one.
@@ -258,12 +258,12 @@ func (p *planner) side(zoom int, box image.Rectangle) float64 {
 	return max(p.wide(box.Dx()), float64(box.Dy())) * p.scale(zoom)
 }
 
-// follow has o seen, which is in a box: at the scale that it was seen at, unless it is too small for that by scaleSlack, or larger
+// follow has o seen, which is in a box: at the scale that it was seen at, unless it is too small for that by scaleHysteresis, or larger
 // than it need be.
 func (p *planner) follow(o *object, box image.Rectangle, elapsed int) {
 	v := p.viewOf(o.Zoom, box)
 	if o.scale > 0 {
-		v.scale = min(max(o.scale, scaleOf((1+scaleSlack)*p.side(v.zoom, box))), v.scale)
+		v.scale = min(max(o.scale, scaleOf((1+scaleHysteresis)*p.side(v.zoom, box))), v.scale)
 	}
 	o.scale = v.scale
 	p.window(v, o.Tracked, box, o.ahead(box, elapsed))

@@ -19,8 +19,8 @@ type Picture interface {
 	Scene(dst *features.Scene, plan features.Plan) error
 	// Bytes is how much memory it keeps. It does not change.
 	Bytes() int
-	// Shown is when the camera showed it, since any fixed time.
-	Shown() time.Duration
+	// PTS is its presentation timestamp.
+	PTS() time.Duration
 	Retain()
 	Release()
 }
@@ -104,7 +104,7 @@ func (h *History) Rate() float64 {
 	if len(latest) < 2 {
 		return 0
 	}
-	span := latest[len(latest)-1].picture.Shown() - latest[0].picture.Shown()
+	span := latest[len(latest)-1].picture.PTS() - latest[0].picture.PTS()
 	if span <= 0 {
 		return 0
 	}

@@ -23,7 +23,7 @@ func photoOf(s *features.Scene) *photo { return &photo{5000, 1, s} }
 
 func (p *photo) Scene(dst *features.Scene, _ features.Plan) error { *dst = *p.scene; return nil }
 func (p *photo) Bytes() int                                       { return p.bytes }
-func (p *photo) Shown() time.Duration                             { return time.Duration(p.scene.Seq) * 40 * time.Millisecond }
+func (p *photo) PTS() time.Duration                               { return time.Duration(p.scene.Seq) * 40 * time.Millisecond }
 func (p *photo) Retain()                                          { p.refs++ }
 func (p *photo) Release()                                         { p.refs-- }
 
