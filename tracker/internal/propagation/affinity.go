@@ -168,16 +168,13 @@ func (s Source) weight() float64 {
 }
 
 // reach sets which labels the superpixels of p can be. What no object can be inherits
-// background without being looked up. Before the first annotation nothing is known at all.
+// background without being looked up. Without a source nothing is known at all.
 func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object) {
-	labels, first := 1+len(objects), true
-	for _, s := range sources {
-		first = first && !s.Annotated
-	}
+	labels, unknown := 1+len(objects), len(sources) == 0
 	a.reachable, a.asked = scratch.Grow(a.reachable, p.N), scratch.Grow(a.asked, p.N)
 	a.candidate = scratch.Zero(a.candidate, p.N*labels)
 	for i := range a.asked {
-		a.reachable[i], a.asked[i], a.candidate[i*labels] = first, first, true
+		a.reachable[i], a.asked[i], a.candidate[i*labels] = unknown, unknown, true
 	}
 	for len(a.shown) < len(sources) {
 		a.shown = append(a.shown, sparse{})

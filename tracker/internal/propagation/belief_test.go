@@ -266,7 +266,7 @@ func TestPropagateTheSame(t *testing.T) {
 	}
 }
 
-// Nothing is known before the first annotation, and of a label that the reference does
+// Nothing is known without a source, and of a label that the reference does
 // not know it says nothing.
 func TestPropagateTheUnknown(t *testing.T) {
 	p := made(t, 1)[0]
@@ -367,8 +367,8 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	}
 }
 
-// Looked up is what a label of the latest frames, or a detection, can be; where an annotated
-// frame had the object, only before the first annotation or when next to nothing was found.
+// Looked up is what a label of the latest frames, or a detection, can be, whether or not any of the frames is annotated; where an
+// annotated frame had the object, only when next to nothing was found.
 func TestWhatIsAsked(t *testing.T) {
 	ps := made(t, 2)
 	p := ps[0]
@@ -395,7 +395,8 @@ func TestWhatIsAsked(t *testing.T) {
 	}{
 		{"where it is", []Source{latest, annotated}, 10 * 36, true, false, false},
 		{"it is gone", []Source{latest, annotated}, 1e6, true, true, false},
-		{"nothing is annotated", []Source{latest}, 10 * 36, true, true, true},
+		{"nothing is annotated", []Source{latest}, 10 * 36, true, false, false},
+		{"there is no source", nil, 10 * 36, true, true, true},
 	} {
 		o[0].Area = tt.area
 		b.Reset(p.N, 2)
