@@ -78,21 +78,23 @@ func (f *field) coarsen(fine *field) {
 func (f *field) moved(before *field) (right, down int) {
 	least := math.Inf(1)
 	reach := min(coarseReach, f.width/2, f.height/2)
-	for r := 0; r <= reach; r++ {
+	for r := 0; r <= reach && coarseGain*(least+1) > 1; r++ { // else nothing fits better by that
 		for v := -r; v <= r; v++ {
 			for u := -r; u <= r; u++ {
 				if max(u, -u, v, -v) != r {
 					continue
 				}
-				sum := float32(0)
+				sum, mean, limit := float32(0), 0., coarseGain*(least+1)-1
 				left, width := max(0, -u), f.width-max(u, -u)
-				for y := max(0, -v); y < f.height-max(0, v); y++ {
+				cells := float64(width * (f.height - max(v, -v)))
+				for y := max(0, -v); y < f.height-max(0, v) && mean < limit; y++ {
 					a, b := before.l[y*f.width+left:][:width], f.l[(y+v)*f.width+left+u:][:width]
 					for k, l := range a {
 						sum += max(l-b[k], b[k]-l)
 					}
+					mean = float64(sum) / cells
 				}
-				if mean := float64(sum) / float64(width*(f.height-max(v, -v))); mean+1 < coarseGain*(least+1) {
+				if mean < limit {
 					right, down, least = u, v, mean
 				}
 			}
