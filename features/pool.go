@@ -4,7 +4,7 @@ import (
 	"image"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas32"
+	"github.com/segd/segd/internal/rowsum"
 )
 
 // An Axis holds, for each pixel of a patch across or down, the first of the two cells of a map
@@ -35,7 +35,6 @@ func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, part image.Rectangl
 	m.Axes(&p.x, &p.y, patch)
 
 	c := m.Channels
-	blas := blas32.Implementation()
 	for k := range patch.N {
 		if !dst.centred(patch.First+k, part) {
 			continue
@@ -44,13 +43,11 @@ func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, part image.Rectangl
 		clear(out)
 		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]], patch.Boxes[k])
 		share := 1 / float32(stats.sums[k].n)
-		for i := range rows {
-			cells := m.Data[min(((i0+i)*m.Width+j0)*c, len(m.Data)):]
-			for j, w := range p.window[i*cols:][:cols] {
-				if w != 0 { // also spares the cells beyond a map that is one cell wide
-					blas.Saxpy(c, w*share, cells[j*c:], 1, out, 1)
-				}
-			}
+		for i := range p.window {
+			p.window[i] *= share
+		}
+		for i := range min(rows, m.Height-i0) { // a map that is one cell high or wide has no second, whose weight is 0
+			rowsum.Add(out, m.Data[((i0+i)*m.Width+j0)*c:], c, p.window[i*cols:][:min(cols, m.Width-j0)])
 		}
 	}
 }

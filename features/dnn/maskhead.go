@@ -9,7 +9,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/buffers"
-	"gonum.org/v1/gonum/blas/blas32"
+	"github.com/segd/segd/internal/rowsum"
 )
 
 // A mask head tells the thing in a box from what else is there: a small network of its own, which train/segdtrain/masks.py puts into
@@ -125,17 +125,12 @@ func (r *region) sample(dst []float32, m *features.Map, g *features.Grid) {
 	}
 	c, plane := m.Channels, g.Cols*g.Rows
 	r.line, r.sums = grown(r.line, (to-from)*c), grown(r.sums, g.Cols*c)
-	blas := blas32.Implementation()
 	for row, top := range r.y.first {
 		clear(r.line)
-		for k, w := range r.y.of(row) {
-			blas.Saxpy(len(r.line), w, m.Data[((top+k)*m.Width+from)*c:], 1, r.line, 1)
-		}
+		rowsum.Add(r.line, m.Data[(top*m.Width+from)*c:], m.Width*c, r.y.of(row))
 		clear(r.sums)
 		for col, left := range r.x.first {
-			for k, w := range r.x.of(col) {
-				blas.Saxpy(c, w, r.line[(left-from+k)*c:], 1, r.sums[col*c:], 1)
-			}
+			rowsum.Add(r.sums[col*c:][:c], r.line[(left-from)*c:], c, r.x.of(col))
 		}
 		for channel := range c {
 			out := dst[channel*plane+row*g.Cols:][:g.Cols]
