@@ -29,6 +29,34 @@ func TestCameraShift(t *testing.T) {
 	}
 }
 
+// All of a picture has moved to where it fits, however little contrast it has, but not to where it fits hardly better than nearer by.
+func TestMoved(t *testing.T) {
+	const width, height, right, down = 40, 24, 3, -2
+	for _, tt := range []struct {
+		name               string
+		contrast, brighter float32
+		right, down        int
+	}{
+		{"the same", 1.2, 0, right, down},
+		{"hardly better", 1.2, 0.8, 0, 0},
+		{"much contrast", 50, 0.8, right, down},
+		{"none", 0, 0, 0, 0},
+	} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		before, now := field{width: width, height: height, l: make([]float32, width*height)}, field{width: width, height: height}
+		for i := range before.l {
+			before.l[i] = tt.contrast * float32(rng.IntN(2))
+		}
+		for i := range before.l {
+			from := (i%width-right+width)%width + (i/width-down+height)%height*width
+			now.l = append(now.l, before.l[from]+tt.brighter)
+		}
+		if r, d := now.moved(&before); r != tt.right || d != tt.down {
+			t.Errorf("%s: moved by %d, %d; want %d, %d", tt.name, r, d, tt.right, tt.down)
+		}
+	}
+}
+
 // Its memory is used again.
 func TestCameraMotionAllocs(t *testing.T) {
 	var c CameraMotion
