@@ -76,15 +76,15 @@ func (f *field) coarsen(fine *field) {
 // moved is how many cells all of f has moved since an earlier one, right and down: what has the least mean difference, the
 // nearer where the farther fits hardly better.
 func (f *field) moved(before *field) (right, down int) {
-	least := math.Inf(1)
+	limit := math.Inf(1) // which the mean difference of a better place is below
 	reach := min(coarseReach, f.width/2, f.height/2)
-	for r := 0; r <= reach && coarseGain*(least+1) > 1; r++ { // else nothing fits better by that
+	for r := 0; r <= reach && limit > 0; r++ {
 		for v := -r; v <= r; v++ {
 			for u := -r; u <= r; u++ {
 				if max(u, -u, v, -v) != r {
 					continue
 				}
-				sum, mean, limit := float32(0), 0., coarseGain*(least+1)-1
+				sum, mean := float32(0), 0.
 				left, width := max(0, -u), f.width-max(u, -u)
 				cells := float64(width * (f.height - max(v, -v)))
 				for y := max(0, -v); y < f.height-max(0, v) && mean < limit; y++ {
@@ -95,7 +95,7 @@ func (f *field) moved(before *field) (right, down int) {
 					mean = float64(sum) / cells
 				}
 				if mean < limit {
-					right, down, least = u, v, mean
+					right, down, limit = u, v, coarseGain*(mean+1)-1
 				}
 			}
 		}
