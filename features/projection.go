@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/segd/segd/internal/rowsum"
 )
 
 // constantColumn is the standard deviation, relative to the column's magnitude,
@@ -203,7 +204,7 @@ func (p *Projection) Apply(dst []float32, stride int, s *Scene) []float32 {
 	}
 	dst = grown(dst, s.N*stride)
 	mean, scale := p.mean[:d], p.scale[:d]
-	blas := blas32.Implementation()
+	var z [64]float32
 	for i := range s.N {
 		x, out := s.X[i*d:][:d], dst[i*stride:][:p.dim]
 		if p.basis == nil {
@@ -215,10 +216,13 @@ func (p *Projection) Apply(dst []float32, stride int, s *Scene) []float32 {
 			continue
 		}
 		clear(out)
-		for c, v := range x {
-			if z := float32((float64(v) - mean[c]) * scale[c]); z != 0 {
-				blas.Saxpy(p.dim, z, p.basis[c*p.dim:], 1, out, 1)
+		for from := 0; from < d; from += len(z) {
+			some := z[:min(len(z), d-from)]
+			for k := range some {
+				c := from + k
+				some[k] = float32((float64(x[c]) - mean[c]) * scale[c])
 			}
+			rowsum.Add(out, p.basis[from*p.dim:], p.dim, some)
 		}
 	}
 	return dst
