@@ -511,7 +511,7 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show is the role that may view unredacted pictures: "operator", or "nobody" for none. Default "nobody".
+	// Show is "operator" if users with that role may view unredacted pictures, "nobody" if no user may. Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -6,8 +6,8 @@ import "gonum.org/v1/gonum/blas/blas32"
 // block is how many numbers vector code does at once.
 const block = 32
 
-// Add adds to dst rows of as many numbers, each by its weight: row i is rows[i*stride:]. Where there is vector code for it the last bits
-// are others than elsewhere: products are not rounded before they are added.
+// Add adds the sum of weights[i] times row i to dst; row i is the len(dst) numbers from rows[i*stride] on. Vector code does not round
+// products before it adds them, so its results differ in their last bits from those without.
 func Add(dst, rows []float32, stride int, weights []float32) {
 	whole := 0 // of dst, what vector code does
 	if vector && len(weights) > 0 {
