@@ -221,7 +221,8 @@ type finderModel struct {
 
 func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	m.views = append(m.views, v)
-	sight, err := m.fixedModel.Features(dst, bgr, w, h, v)
+	sight, err := m.fixedModel.Features(Sight{}, bgr, w, h, v)
+	sight = sight.CopyTo(dst)                       // whose memory may be released
 	sight.Found = append(dst.Found[:0], m.found...) //nolint:gocritic // in its memory
 	for i := range sight.Found {                    // each view a little more to the right, and less sure
 		sight.Found[i].Box = sight.Found[i].Box.Add(image.Pt(len(m.views)-1, 0))
@@ -328,7 +329,7 @@ func TestCropScale(t *testing.T) {
 	}
 }
 
-// Of what is round a crop the model sees about a quarter of its shorter side, and no less than half of that, in the smallest
+// Of what is round a crop the model sees about three sixteenths of its shorter side, and no less than half of that, in the smallest
 // input for it.
 func TestSeen(t *testing.T) {
 	size := image.Pt(960, 544) // as the model sees it
@@ -337,23 +338,52 @@ func TestSeen(t *testing.T) {
 		aspect float64
 		want   image.Rectangle
 	}{
-		{Crop{Rectangle: image.Rect(400, 200, 460, 260)}, 1, image.Rect(382, 182, 478, 278)},             // 90 pixels are 96
-		{Crop{Rectangle: image.Rect(400, 200, 470, 270)}, 1, image.Rect(387, 187, 483, 283)},             // 105, too
-		{Crop{Rectangle: image.Rect(400, 200, 480, 280)}, 1, image.Rect(376, 176, 504, 304)},             // 120 are 128
-		{Crop{Rectangle: image.Rect(400, 200, 484, 270)}, 1, image.Rect(378, 187, 506, 283)},             // 119 by 105
-		{Crop{Rectangle: image.Rect(400, 200, 430, 230)}, 1, image.Rect(383, 183, 447, 247)},             // 45 are 64: 37.5 are more than 32
-		{Crop{Rectangle: image.Rect(400, 200, 404, 204)}, 1, image.Rect(386, 186, 418, 218)},             // 6 are 32
+		{Crop{Rectangle: image.Rect(400, 200, 460, 260)}, 1, image.Rect(382, 182, 478, 278)},             // 82.5 pixels are 96
+		{Crop{Rectangle: image.Rect(400, 200, 480, 280)}, 1, image.Rect(392, 192, 488, 288)},             // 110, too
+		{Crop{Rectangle: image.Rect(400, 200, 490, 290)}, 1, image.Rect(381, 181, 509, 309)},             // 124 are 128
+		{Crop{Rectangle: image.Rect(400, 200, 488, 270)}, 1, image.Rect(380, 187, 508, 283)},             // 114 by 96
+		{Crop{Rectangle: image.Rect(400, 200, 430, 230)}, 1, image.Rect(383, 183, 447, 247)},             // 41 are 64: 36 are more than 32
+		{Crop{Rectangle: image.Rect(400, 200, 404, 204)}, 1, image.Rect(386, 186, 418, 218)},             // 5.5 are 32
 		{Crop{Rectangle: image.Rect(0, 200, 60, 260)}, 1, image.Rect(0, 182, 96, 278)},                   // at a border
 		{Crop{Rectangle: image.Rect(0, 0, 940, 530)}, 1, image.Rect(0, 0, 960, 544)},                     // of which there is no more
 		{Crop{Rectangle: image.Rect(400, 200, 430, 230), Zoom: 2}, 1, image.Rect(391, 191, 439, 239)},    // as 60
 		{Crop{Rectangle: image.Rect(400, 200, 520, 320), Scale: 0.5}, 1, image.Rect(364, 164, 556, 356)}, // likewise
-		{Crop{Rectangle: image.Rect(400, 200, 430, 260)}, 2, image.Rect(391, 182, 439, 278)},
+		{Crop{Rectangle: image.Rect(400, 200, 430, 260)}, 2, image.Rect(391, 182, 439, 278)},             // 82.5 by 71
 	} {
 		got := tt.crop.Seen(size, tt.aspect)
 		if got != tt.want {
 			t.Errorf("%+v of pixels %g times as wide as high: %v, %v; want %v", tt.crop, tt.aspect, got, got.Size(), tt.want)
 		}
 	}
+}
+
+// Where the model looks at all of an image, it does not look again at crops that are seen as large: what they show is as it is without
+// that.
+func TestLookAtAll(t *testing.T) {
+	const w, h = 200, 100
+	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1))), randomMap(3, 9, w, h, rand.New(rand.NewPCG(2, 1)))}}}
+	e, err := New(Config{Superpixels: 500}, model)
+	require.NoError(t, err)
+	bgr := noiseImage(w, h, 3)
+	plan := Plan{Crops: []Crop{
+		{Rectangle: image.Rect(30, 10, 61, 49), Coarse: Everywhere}, {Rectangle: image.Rect(190, 90, 200, 100)}, {Rectangle: image.Rect(0, 0, 5, 3)},
+		{Rectangle: image.Rect(100, 20, 140, 60), Scale: 0.5}, {Rectangle: image.Rect(100, 70, 120, 90), Zoom: 2},
+	}}
+	var want, got Scene
+	require.NoError(t, e.Extract(&want, bgr, w, h, plan))
+	plan.Look, model.views = true, nil
+	for range 2 { // the second time in the same memory
+		model.views = nil
+		require.NoError(t, e.Extract(&got, bgr, w, h, plan))
+		require.Len(t, model.views, 1+coarser+2)
+		require.Equal(t, View{PixelAspect: 1}, model.views[0])
+		require.Equal(t, want.N, got.N)
+		require.InDeltaSlice(t, want.X, got.X, 1e-5)
+		require.Less(t, len(got.Patches[0].Maps[0].Data), len(want.Patches[0].Maps[0].Data)/2, "the part alone is copied")
+		got.Release()
+	}
+	model.maps[1].Data = model.maps[1].Data[1:]
+	require.ErrorContains(t, e.Extract(&got, bgr, w, h, plan), "map 1")
 }
 
 // At smaller sizes the model sees of a crop the part that is Coarse, as far as the crop goes, and what is round it.
@@ -414,11 +444,13 @@ func TestFound(t *testing.T) {
 		looked []image.Rectangle
 		found  int
 	}{
-		{"what is large in a part, once", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(22, 22, 68, 68)}, 3},
+		{"what is large in a part, once", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}}, Large: image.Rect(20, 20, 90, 200)}, []image.Rectangle{image.Rect(25, 25, 65, 65)}, 3},
 		{"what is large alone", Plan{Large: image.Rect(20, 20, 90, 200)}, nil, 3},
 		{"nothing", Plan{}, nil, 0},
 		{"all", Plan{Whole: true}, []image.Rectangle{all}, 3},
-		{"two parts", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}, []image.Rectangle{image.Rect(22, 22, 68, 68), image.Rect(96, 25, 124, 65)}, 3},
+		{"two parts", Plan{Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 1}, {Rectangle: image.Rect(100, 30, 120, 60), Zoom: 1}}}, []image.Rectangle{image.Rect(25, 25, 65, 65), image.Rect(96, 28, 124, 62)}, 3},
+		{"all, and nothing shown", Plan{Look: true}, []image.Rectangle{all}, 3},
+		{"all, and a part shown", Plan{Look: true, Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60)}}}, []image.Rectangle{all}, 3},
 		{"a part and all", Plan{Whole: true, Crops: []Crop{{Rectangle: image.Rect(30, 30, 60, 60), Zoom: 2}}}, []image.Rectangle{all}, 3},
 	} {
 		model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{far, near, on}, nil}

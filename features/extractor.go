@@ -88,6 +88,7 @@ type Extractor struct {
 	crops   []Crop
 	fine    []Region // of a patch
 	large   image.Rectangle
+	all     bool        // the model looks at all of the image beside the crops
 	found   []Detection // in a view
 	pool    pooler
 	light   lightMeter
@@ -160,6 +161,9 @@ type Plan struct {
 	// Whole is whether the rest of the image is seen, too, at Zoom 1, and Coarse the part of it that is as a Crop's Coarse says.
 	Whole  bool
 	Coarse image.Rectangle
+	// Look is whether things are looked for in all of the image. Crops that are seen no larger and no smaller have their maps from
+	// that, so it costs no more than what it shows beside them.
+	Look bool
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
 	// Large is the part of what is seen in which things are looked for that are too large to be found at the
@@ -232,7 +236,7 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 	}
 	e.begin(dst, bgr, width, height)
 	dst.PixelAspect = View{PixelAspect: plan.PixelAspect}.Aspect()
-	if plan.Whole || len(plan.Crops) > 0 {
+	if plan.Whole || plan.Look || len(plan.Crops) > 0 {
 		e.light.meter(&dst.Light, &dst.Thumbnail, &plan.Light)
 	}
 	e.segment(dst, bgr, plan)
@@ -347,14 +351,14 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	for k := range dst.Patches {
 		dst.Patches[k].Maps, dst.Patches[k].MaskFeatures.Data = dst.Patches[k].Maps[:0], dst.Patches[k].MaskFeatures.Data[:0]
 	}
-	e.large, e.still = plan.Large.Intersect(all), plan.Still
+	e.large, e.still, e.all = plan.Large.Intersect(all), plan.Still, plan.Look && !plan.Whole
 	e.modelErr = nil
 	needsCore := true
 	if d, ok := e.model.(DeviceModel); ok {
 		needsCore = d.NeedsCore()
 	}
 	switch {
-	case e.model == nil || len(e.crops) == 0 && e.large.Empty():
+	case e.model == nil || len(e.crops) == 0 && e.large.Empty() && !e.all:
 	case needsCore && e.cfg.Cores.TryAcquire(1) == 0:
 		e.modelErr = e.look(dst, bgr)
 	default:
@@ -460,7 +464,7 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 }
 
 // contextShare is how far round a crop the model sees, in the crop's shorter side.
-const contextShare = 0.25
+const contextShare = 3.0 / 16
 
 // Seen is what the model sees of an image of a size for a crop, of which a pixel is aspect times as wide as high: what is round it,
 // too, or twice as much on one side where the image ends on the other. The model's input then has about a multiple of ModelStep on each
@@ -489,16 +493,31 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		}
 		return r
 	}
+	var whole Sight
+	if e.all {
+		var err error
+		if whole, err = e.lookAll(dst, bgr); err != nil {
+			return err
+		}
+		defer whole.release()
+	}
 	for k, c := range e.crops {
 		seen := c.Seen(image.Pt(width, height), dst.PixelAspect)
 		view := View{Rectangle: part(seen), Scale: c.Scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		p := &dst.Patches[k]
-		sight, err := e.see(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
-		if err != nil {
-			return err
+		if e.all && view.Scale == 1 {
+			for i := range whole.Maps {
+				p.Maps = append(p.Maps, whole.Maps[i].part(seen))
+			}
+			p.MaskFeatures = whole.MaskFeatures.part(seen)
+		} else {
+			sight, err := e.see(Sight{Maps: p.Maps[:0], Found: e.found[:0], MaskFeatures: p.MaskFeatures}, bgr, width, height, view)
+			if err != nil {
+				return err
+			}
+			p.Maps, p.MaskFeatures, e.found = sight.Maps, sight.MaskFeatures, sight.Found
+			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
 		}
-		p.Maps, p.MaskFeatures, e.found = sight.Maps, sight.MaskFeatures, sight.Found
-		dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
 		if c.Coarse.Empty() {
 			continue
 		}
@@ -506,6 +525,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		for size := range coarser {
 			view.Scale /= 2
 			s := &e.patches[k].coarse[size]
+			var err error
 			if *s, err = e.model.Features(Sight{Maps: s.Maps[:0], Found: s.Found[:0], MaskFeatures: s.MaskFeatures}, bgr, width, height, view); err != nil {
 				return err
 			}
@@ -523,6 +543,23 @@ func (e *Extractor) look(dst *Scene, bgr []byte) error {
 		dst.Looked = append(dst.Looked[:0], all)
 	}
 	return nil
+}
+
+// lookAll has the model look at all of the image for dst, which has what is found.
+func (e *Extractor) lookAll(dst *Scene, bgr []byte) (Sight, error) {
+	whole, err := e.see(Sight{Found: e.found[:0]}, bgr, dst.Width, dst.Height, View{Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect})
+	if err != nil {
+		return whole, err
+	}
+	e.found = whole.Found
+	dst.Found, dst.Looked = append(dst.Found, whole.Found...), append(dst.Looked, image.Rect(0, 0, dst.Width, dst.Height))
+	for i := range whole.Maps {
+		if err := checkMap(&whole.Maps[i]); err != nil {
+			whole.release()
+			return whole, fmt.Errorf("map %d: %w", i, err)
+		}
+	}
+	return whole, nil
 }
 
 // around is an interval along a side of n pixels with so much at both of its ends, or twice as

@@ -215,6 +215,12 @@ type Sight struct {
 	MaskFeatures Map
 }
 
+// release gives back the memory of s.
+func (s *Sight) release() {
+	releaseMaps(s.Maps)
+	release(&s.MaskFeatures.Data)
+}
+
 // CopyTo returns a copy of s in dst's memory, which is dst's alone.
 func (s Sight) CopyTo(dst Sight) Sight {
 	dst.Maps = slices.Grow(dst.Maps[:0], len(s.Maps))[:len(s.Maps)]
@@ -239,6 +245,27 @@ const (
 // wide as high.
 func ModelScale(size image.Point, aspect float64) float64 {
 	return ModelSide / max(1, min(aspect*float64(size.X), float64(size.Y)))
+}
+
+// part copies what of m shows a part of the image, and a cell round it.
+func (m *Map) part(r image.Rectangle) Map {
+	if len(m.Data) == 0 {
+		return Map{}
+	}
+	along := func(from, to int, stride, offset float64, n int) (first, end int) {
+		first = min(max(0, int((float64(from)-offset)/stride)-1), n-1)
+		return first, min(max(first+1, int((float64(to)-offset)/stride)+2), n)
+	}
+	x, right := along(r.Min.X, r.Max.X, m.StrideX, m.OffsetX, m.Width)
+	y, bottom := along(r.Min.Y, r.Max.Y, m.StrideY, m.OffsetY, m.Height)
+	p := *m
+	p.Width, p.Height = right-x, bottom-y
+	p.OffsetX, p.OffsetY = m.OffsetX+float64(x)*m.StrideX, m.OffsetY+float64(y)*m.StrideY
+	p.Data = buffers.Get[float32](p.Width * p.Height * p.Channels)[:0]
+	for row := y; row < bottom; row++ {
+		p.Data = append(p.Data, m.Data[(row*m.Width+x)*m.Channels:][:p.Width*p.Channels]...)
+	}
+	return p
 }
 
 // A Model computes feature maps of an image, and finds things in it; features/dnn has one.

@@ -52,6 +52,7 @@ type Config struct {
 	Viewer    Viewer // nil: no viewers
 	Meter     Meter  // nil: nothing is counted
 	Cores     Cores  // nil: there is one for every stage
+	Nth       int    // of the cameras on Cores, which look at all of their pictures at different times
 
 	// Annotation is queued before the first frame, if it has no picture; the objects of
 	// one that has are looked for in the frames by what they look like there. nil: none.

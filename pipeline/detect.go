@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"math"
 	"slices"
 	"time"
 
@@ -104,6 +105,7 @@ func (c *Camera) mayBegin(box image.Rectangle, size image.Point) bool {
 // looks says when all of a picture is looked at, for what is new. It belongs to the stage of features.
 type looks struct {
 	every time.Duration // 0: never
+	nth   int           // of the cameras
 	// since is the stream time since the last look, without that of frames that were dropped: a camera that falls
 	// behind looks no more often for each frame that it takes.
 	since time.Duration
@@ -112,8 +114,13 @@ type looks struct {
 	seq   uint64
 }
 
-// due tells whether it is time to look at a frame with that stream time and number.
-func (l *looks) due(pts time.Duration, seq uint64) bool {
+// golden is the part of a turn after which the next of any number of points is in one of the widest gaps between those before it
+// (Knuth, The Art of Computer Programming, section 6.4, theorem S).
+const golden = math.Phi - 1
+
+// due tells whether it is time to look at a frame with that stream time and number. From the first look on, the looks of cameras that
+// come up together are spread evenly over the time from one to the next, by the clock.
+func (l *looks) due(received time.Time, pts time.Duration, seq uint64) bool {
 	passed := pts - l.pts
 	first := !l.any || passed < 0 || seq <= l.seq
 	if !first {
@@ -124,6 +131,10 @@ func (l *looks) due(pts time.Duration, seq uint64) bool {
 		return false
 	}
 	l.since = 0
+	if first {
+		_, turn := math.Modf(float64(l.nth) * golden)
+		l.since = time.Duration(received.UnixNano()-int64(turn*float64(l.every))) % l.every
+	}
 	return true
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"image"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,13 +87,71 @@ func rests(t *testing.T, reidentify float64) {
 	})
 }
 
+// noon is a multiple of a second.
+var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+// A camera looks at its first picture, and then when it is its turn among the others.
+func TestCamerasLookAtDifferentTimes(t *testing.T) {
+	var looked [2][]uint64
+	for nth := range looked {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, "gate", 60)
+			b.cfg.Detect, b.cfg.Nth = Detect{Classes: []string{"person"}, Every: 400 * time.Millisecond}, nth
+			b.onExtract = func(s *features.Scene, plan features.Plan) error {
+				if plan.Look {
+					looked[nth] = append(looked[nth], s.Seq)
+				}
+				return nil
+			}
+			b.run(t.Context(), t)
+		})
+	}
+	a, b := looked[0], looked[1]
+	if len(a) < 3 || len(b) < 3 || a[0] != 0 || b[0] != 0 || slices.Equal(a[1:], b[1:]) || a[2]-a[1] != b[2]-b[1] {
+		t.Errorf("looks at frames %v and %v; want both at the first, and then at different times, as often", a, b)
+	}
+}
+
+// However many cameras come up, and whenever each shows its first picture, their looks at all of it are spread evenly.
+func TestLooksAreSpread(t *testing.T) {
+	const rate = 100 // frames a second
+	for _, cameras := range []int{2, 4, 9, 30} {
+		var at []float64 // in the second
+		for k := range cameras {
+			l := looks{every: time.Second, nth: 7 + k}
+			begin := time.Duration(k*k*37%1000) * time.Millisecond
+			looked := 0
+			for i := range uint64(2*rate + 1) {
+				pts := time.Duration(i) * time.Second / rate
+				if !l.due(noon.Add(begin), pts, i) {
+					continue
+				}
+				if looked++; looked == 2 {
+					at = append(at, math.Mod((begin+pts).Seconds(), 1))
+				}
+			}
+			if looked < 3 {
+				t.Fatalf("%d looks in 2 s", looked)
+			}
+		}
+		slices.Sort(at)
+		widest := 1 - at[len(at)-1] + at[0]
+		for i := range at[1:] {
+			widest = max(widest, at[i+1]-at[i])
+		}
+		if widest > 2/float64(cameras)+1.0/rate {
+			t.Errorf("%d cameras: none looks for %v s of 1; want %v at most", cameras, widest, 2/float64(cameras))
+		}
+	}
+}
+
 // All of a picture is looked at in as many of the frames that are taken, however many are dropped in between.
 func TestLooksAreShareOfFrames(t *testing.T) {
 	const rate, taken = 10, 100 // frames a second, and how many are taken
 	for _, step := range []uint64{1, 2, 3, 10} {
 		l, n := looks{every: time.Second}, 0
 		for i := range uint64(taken) {
-			if l.due(time.Duration(i*step)*time.Second/rate, i*step) {
+			if l.due(noon, time.Duration(i*step)*time.Second/rate, i*step) {
 				n++
 			}
 		}
@@ -101,8 +160,8 @@ func TestLooksAreShareOfFrames(t *testing.T) {
 		}
 	}
 	l := looks{every: time.Second}
-	l.due(0, 0)
-	if !l.due(time.Minute, 1) {
+	l.due(noon, 0, 0)
+	if !l.due(noon, time.Minute, 1) {
 		t.Error("no look after a pause of the camera")
 	}
 }
@@ -110,10 +169,10 @@ func TestLooksAreShareOfFrames(t *testing.T) {
 // A camera whose stream time jumps back is looked at, and of many small things the first count.
 func TestLookLimits(t *testing.T) {
 	l := looks{every: time.Second, any: true, pts: time.Hour, seq: 9}
-	if !l.due(time.Minute, 10) {
+	if !l.due(noon, time.Minute, 10) {
 		t.Error("no look after a jump back")
 	}
-	if (&looks{}).due(0, 0) {
+	if (&looks{}).due(noon, 0, 0) {
 		t.Error("a look of a camera that marks nothing")
 	}
 	var found []features.Detection

@@ -181,7 +181,7 @@ func (s *stages) build() (err error) {
 		}
 	}
 	if s.c.detects() {
-		s.looks.every = s.c.cfg.Detect.Every
+		s.looks.every, s.looks.nth = s.c.cfg.Detect.Every, s.c.cfg.Nth
 	}
 	if p := s.c.cfg.Privacy; p.On() {
 		p.Every = s.looks.every
@@ -368,7 +368,7 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	due := s.looks.due(it.pts, it.seq)
+	due := s.looks.due(it.frame.Received, it.pts, it.seq)
 	// As of the last frame that was labelled, one or two before this one: what has moved
 	// out of where it is to be finer is a little coarser, and what comes back is found that
 	// much later.
@@ -382,7 +382,7 @@ func (s *stages) features(it *item) error {
 		all := tracker.PlanFor(plan, it.note.Annotation)
 		s.plan.Store(&all) // what comes until it is labelled shows all, too
 		plan = all
-	default:
+	case s.detector == nil:
 		plan = s.whole.Plan(plan, due)
 	}
 	if s.detector != nil {

@@ -48,7 +48,7 @@
 // and one where something hidden is expected, each of those that are in turn; elsewhere they are looked for together, in one part
 // after the other of where they may be. So ten of them cost as much as one. What is small is seen larger, where pictures have more to show
 // than the network sees of a whole one, and finer, from the frame it is marked in on. Where windows
-// cover most of a picture, and where there is an annotation, all of it is seen. Of a camera without
+// cost four fifths of a picture, and where there is an annotation, all of it is seen. Of a camera without
 // objects there is nothing to be seen but thumbnails. What lies outside the windows is
 // background. A plan is made of the last frame; where a scene was planned before a user marked
 // what is in it, Step has it made again.

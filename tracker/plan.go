@@ -39,10 +39,11 @@ const (
 	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
 	// be too large for them at that scale: a tenth before it is (features/dnn).
 	largeBox = 350
-	// Two windows become one where the network sees no more for it, and where it would see more than the
-	// picture for all of them, it sees that. It takes as long for a pass as for passPixels more: 0.15 µs a pixel and 0.5 ms a pass where that was
-	// measured.
+	// Two windows become one where the network sees no more for it. It takes as long for a pass as for passPixels more: 0.15 µs a
+	// pixel and 0.5 ms a pass where that was measured.
 	passPixels = 3500
+	// All of the picture is seen where windows cost this share of it: it shows what is new, too (docs/log/performance.md).
+	wholeShare = 0.8
 	// An object that is seen as large as zoomSuperpixels superpixels of a whole picture
 	// needs no zoom.
 	zoomSuperpixels = 60
@@ -126,7 +127,8 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, candidates ...Candidate)
 	return p.Plan
 }
 
-// Looks plans looks at all of the picture. What is large is looked for in the frame after each: no frame costs both.
+// Looks plans looks at all of the picture, by the model alone: there are superpixels in the windows, as in other frames. What is large
+// is looked for in the frame after each: no frame costs both.
 type Looks struct {
 	large bool // it is next
 }
@@ -137,8 +139,7 @@ func (l *Looks) Plan(plan features.Plan, due bool) features.Plan {
 		plan.Large = features.Everywhere
 	}
 	if due {
-		plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)
-		plan.Crops = slices.DeleteFunc(slices.Clone(plan.Crops), unzoomed)
+		plan.Look = true
 	}
 	l.large = due && !l.large
 	return plan
@@ -388,7 +389,7 @@ func (p *planner) finish() {
 			p.Coarse = p.Coarse.Union(c.Coarse) // should all of the picture be seen instead
 		}
 	}
-	p.Whole = p.Whole || seen > 0 && seen >= p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1, Coarse: p.Coarse})
+	p.Whole = p.Whole || seen > 0 && seen >= wholeShare*p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1, Coarse: p.Coarse})
 	if p.Whole {
 		p.Crops = slices.DeleteFunc(p.Crops, unzoomed)
 	}

@@ -366,13 +366,13 @@ func TestLooks(t *testing.T) {
 			if !large && plan.Large != part || large && (k == 0 || !tt.due[k-1]) {
 				t.Errorf("%s: in frame %d what is large is looked for in %v", tt.name, k, plan.Large)
 			}
-			if plan.Whole {
+			if plan.Look {
 				wholes++
 			}
 			if large {
 				larges++
 			}
-			if plan.Whole && large {
+			if plan.Look && large {
 				met++
 			}
 		}
@@ -419,6 +419,19 @@ func TestPlansAreMerged(t *testing.T) {
 		}
 		if p.Coarse != smaller {
 			t.Errorf("%s: %v is seen smaller; want %v", tt.name, p.Coarse, smaller)
+		}
+	}
+}
+
+// All of the picture is seen where windows cost four fifths of it.
+func TestWholeInPlaceOfWindows(t *testing.T) {
+	for width, want := range map[int]bool{250: false, 260: true} {
+		p := planner{size: image.Pt(854, 480)}
+		p.crop(image.Rect(0, 0, width, 480), view{1, 1})
+		p.crop(image.Rect(854-width, 0, 854, 480), view{1, 1})
+		share := (p.price(p.Crops[0]) + p.price(p.Crops[1])) / p.price(features.Crop{Rectangle: image.Rect(0, 0, 854, 480), Zoom: 1})
+		if p.finish(); p.Whole != want || share < 0.75 || share > 0.9 {
+			t.Errorf("windows cost %v of the picture: whole %t, want %t", share, p.Whole, want)
 		}
 	}
 }

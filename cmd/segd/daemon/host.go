@@ -87,7 +87,9 @@ func (h host) Check(b cameras.Build) error { return h.d.camera(b).Check() }
 
 func (h host) Build(b cameras.Build) (*pipeline.Camera, error) {
 	h.d.web.ForgetPictures(b.Camera.Name)
-	return pipeline.New(h.d.camera(b))
+	cfg := h.d.camera(b)
+	cfg.Nth = int(h.d.built.Add(1))
+	return pipeline.New(cfg)
 }
 
 func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }

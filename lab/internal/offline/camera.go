@@ -79,7 +79,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	switch {
 	case ann != nil:
 		plan = tracker.PlanFor(plan, ann)
-	default:
+	case c.detector == nil:
 		plan = c.looks.Plan(plan, look)
 	}
 	scene, err := c.view.See(plan)
