@@ -511,7 +511,7 @@ type Privacy struct {
 	Except string `yaml:"except"`
 	// Margin is what is hidden round an object, as a part of its longer side, 0% to 100%. Default "10%".
 	Margin string `yaml:"margin"`
-	// Show is "operator" if users with that role may view unredacted pictures, "nobody" if no user may. Default "nobody".
+	// Show sets which users may view unredacted pictures: those with the role "operator", or "nobody". Default "nobody".
 	Show string `yaml:"show"`
 	// Off hides nothing. Default false.
 	Off bool `yaml:"off"`

@@ -52,7 +52,6 @@ type Config struct {
 	Viewer    Viewer // nil: no viewers
 	Meter     Meter  // nil: nothing is counted
 	Cores     Cores  // nil: there is one for every stage
-	Nth       int    // of the cameras on Cores, which look at all of their pictures at different times
 
 	// Annotation is queued before the first frame, if it has no picture; the objects of
 	// one that has are looked for in the frames by what they look like there. nil: none.
@@ -90,6 +89,7 @@ type Config struct {
 // Camera runs one feed through its stages.
 type Camera struct {
 	cfg    Config
+	nth    int // of the cameras on its cores
 	log    *slog.Logger
 	stats  stats
 	notes  pending.Queue
@@ -172,7 +172,7 @@ func New(cfg Config) (*Camera, error) {
 		cfg.MaxBackoff = 30 * time.Second
 	}
 	c := &Camera{
-		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
+		cfg: cfg, nth: cfg.Cores.Join(), log: cfg.Logger.With(keyCamera, cfg.Name), memory: &memory.Memory{},
 		events: eventQueue{notices: make(chan notice, maxEvents)},
 		turn:   make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 		keeper: keeper.New(cfg.Checkpoints, cfg.Lease.Valid), sayLimited: rate.Sometimes{Interval: time.Minute},

@@ -96,6 +96,8 @@ type Meter interface {
 
 // Cores are what the cameras of a process compute on; *cores.Cores of internal/cores are.
 type Cores interface {
+	// Join tells a camera which of those on these cores it is: each looks at all of its pictures at a time of its own.
+	Join() (nth int)
 	// Acquire waits for a core. Frames that were begun go first, then what has waited the
 	// longest.
 	Acquire(begun bool, since time.Time)
@@ -136,6 +138,7 @@ func (noLease) Box() string   { return "" }
 func (noLease) Moved() string { return "" }
 func (noLease) Valid() bool   { return true }
 
+func (nopCores) Join() int               { return 0 }
 func (nopCores) Acquire(bool, time.Time) {}
 func (nopCores) Release(int)             {}
 

@@ -13,6 +13,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cores"
 )
 
 // removals counts what a stepper is told to forget.
@@ -96,7 +97,11 @@ func TestCamerasLookAtDifferentTimes(t *testing.T) {
 	for nth := range looked {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, "gate", 60)
-			b.cfg.Detect, b.cfg.Nth = Detect{Classes: []string{"person"}, Every: 400 * time.Millisecond}, nth
+			shared := cores.New(2)
+			for range nth {
+				shared.Join()
+			}
+			b.cfg.Detect, b.cfg.Cores = Detect{Classes: []string{"person"}, Every: 400 * time.Millisecond}, shared
 			b.onExtract = func(s *features.Scene, plan features.Plan) error {
 				if plan.Look {
 					looked[nth] = append(looked[nth], s.Seq)

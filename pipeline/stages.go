@@ -181,7 +181,7 @@ func (s *stages) build() (err error) {
 		}
 	}
 	if s.c.detects() {
-		s.looks.every, s.looks.nth = s.c.cfg.Detect.Every, s.c.cfg.Nth
+		s.looks.every, s.looks.nth = s.c.cfg.Detect.Every, s.c.nth
 	}
 	if p := s.c.cfg.Privacy; p.On() {
 		p.Every = s.looks.every

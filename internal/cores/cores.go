@@ -10,6 +10,7 @@ import (
 type Cores struct {
 	mu      sync.Mutex
 	all     int
+	cameras int           // that have joined
 	busy    time.Duration // of all cores so far, as of at
 	at      time.Time
 	free    int             // 0 while anybody waits
@@ -56,6 +57,14 @@ func (c *Cores) Busy() time.Duration {
 	defer c.mu.Unlock()
 	c.count()
 	return c.busy
+}
+
+// Join is for a camera that is to compute on the cores, and tells which of those that ever joined it is, from 1 on.
+func (c *Cores) Join() (nth int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cameras++
+	return c.cameras
 }
 
 // All is how many cores there are.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,7 +58,6 @@ type daemon struct {
 	computed   config.Model        // what computes network and detector
 	heads      bool                // the network has some
 	cores      *cores.Cores
-	built      atomic.Int64 // cameras
 	cameras    *cameras.Manager[*pipeline.Camera]
 	set        *set.Set[*pipeline.Camera]
 	box        *box          // nil: there is no fleet

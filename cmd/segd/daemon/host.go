@@ -87,9 +87,7 @@ func (h host) Check(b cameras.Build) error { return h.d.camera(b).Check() }
 
 func (h host) Build(b cameras.Build) (*pipeline.Camera, error) {
 	h.d.web.ForgetPictures(b.Camera.Name)
-	cfg := h.d.camera(b)
-	cfg.Nth = int(h.d.built.Add(1))
-	return pipeline.New(cfg)
+	return pipeline.New(h.d.camera(b))
 }
 
 func (h host) Claim(names []string) error { return h.d.bus.Cameras(names) }
