@@ -382,6 +382,9 @@ func TestLookAtAll(t *testing.T) {
 		require.Less(t, len(got.Patches[0].Maps[0].Data), len(want.Patches[0].Maps[0].Data)/2, "the part alone is copied")
 		got.Release()
 	}
+	model.views = nil
+	require.NoError(t, e.Extract(&got, bgr, w, h, Plan{Look: true, Whole: true}))
+	require.Len(t, model.views, 1, "all of it is seen once")
 	model.maps[1].Data = model.maps[1].Data[1:]
 	require.ErrorContains(t, e.Extract(&got, bgr, w, h, plan), "map 1")
 }

@@ -65,6 +65,10 @@ func TestExposureFollowsLight(t *testing.T) {
 		if s.Light.Exposure != m.view.Exposure {
 			t.Errorf("light %v: the scene says %+v, the model saw %+v", tt, s.Light.Exposure, m.view.Exposure)
 		}
+		exposure := s.Light.Exposure
+		if err := e.Extract(&s, now, w, h, Plan{Look: true, Light: light}); err != nil || m.view.Exposure != exposure {
+			t.Errorf("light %v: in a look that shows nothing the model saw %+v, want %+v; %v", tt, m.view.Exposure, exposure, err)
+		}
 		off, before := 0.0, 0.0
 		for i, v := range bgr {
 			off += math.Abs(s.Light.Exposure.At(now[i])-float64(v)) / float64(len(bgr))
